@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* Packet protection (RFC 9001 section 5), connection ids and Retry tokens: everything that needs a
+ * cipher. protect.c names intel-ipsec-mb, hkdf.c names nettle, and no other file names either.
+ *
+ * A connection keeps raw keys (44 bytes a direction). Expanded keys (1 KB and more) live in a
+ * bounded cache of the ps_protect that all connections of one thread share: they are made once and
+ * reused until another connection needs the place. One thread per ps_protect; no allocation. */
+#ifndef PS_QUIC_PROTECT_H
+#define PS_QUIC_PROTECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ps_datagram.h"
+#include "wire.h"
+
+#define PS_SECRET_BYTES 32 /* SHA-256 */
+
+/* One direction of one level: TLS_AES_128_GCM_SHA256. */
+struct ps_pkt_key {
+	uint8_t key[16];
+	uint8_t hp[16];
+	uint8_t iv[12];
+	uint32_t cached; /* hint: the cache line that holds the expanded key, checked on use */
+};
+
+struct ps_protect;
+
+/* cache_keys: expanded keys held, a power of two. */
+size_t ps_protect_footprint(uint32_t cache_keys);
+/* mem: footprint bytes, 64-byte aligned. NULL when the processor lacks AES and PCLMUL. */
+struct ps_protect *ps_protect_new(void *mem, uint32_t cache_keys);
+/* Zeroes every key held. */
+void ps_protect_wipe(struct ps_protect *p);
+
+/* -- keys, RFC 9001 section 5.1 and 5.2 -- */
+
+/* Key, IV and header-protection key from a traffic secret. */
+void ps_pkt_key_derive(struct ps_pkt_key *k, const uint8_t secret[PS_SECRET_BYTES]);
+/* The next secret of a key update, section 6.1. */
+void ps_secret_update(uint8_t secret[PS_SECRET_BYTES]);
+/* Both directions of the Initial level from the client's first destination connection id. */
+void ps_initial_keys(
+	struct ps_pkt_key *client, struct ps_pkt_key *server, const uint8_t *dcid, size_t dcid_len);
+void ps_pkt_key_wipe(struct ps_pkt_key *k);
+
+/* -- packets, sections 5.3 and 5.4 -- */
+
+/* Header-protection masks for n packets, one AES block each (section 5.4.3); inline AES, no
+ * library. */
+void ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
+	uint8_t masks[][5], unsigned int n);
+
+/* Opens in place: aad_len header bytes at pkt, then clear_len bytes of text, then the tag. Compares
+ * the tag in constant time. False when it does not verify; the text is then garbage. */
+bool ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t aad_len,
+	size_t clear_len);
+/* Seals in place and applies header protection: hdr_len header bytes whose last pn_len are the
+ * packet number, then text_len bytes of text; 16 bytes are written behind the text. */
+void ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
+	unsigned int pn_len, size_t text_len);
+/* Brings the cache line of an expanded key closer; call a few packets ahead of ps_open. */
+void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k);
+
+/* Section 5.8: tag over the Retry pseudo-packet. retry: the packet without its tag. */
+void ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_t *retry,
+	size_t len, uint8_t tag[PS_AEAD_TAG]);
+
+/* -- connection ids: one AES block -- */
+
+#define PS_OUR_CID_LEN 16
+
+struct ps_cid_parts {
+	uint8_t worker;
+	uint32_t slot;       /* 24 bits */
+	uint32_t generation; /* of the slot */
+	uint32_t nonce;      /* distinguishes ids of one connection */
+};
+
+/* Shared by all workers of a process, so that any of them can tell whose a packet is. */
+struct ps_static_keys {
+	uint8_t cid_key[16];
+	uint8_t token_key[16];
+};
+
+/* Sets the keys that ids and tokens are made with; call once before the functions below. */
+void ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *keys);
+void ps_cid_make(
+	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN]);
+/* False for an id that we never made (the block's 32 zero bits do not come out). */
+bool ps_cid_read(
+	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts);
+
+/* -- Retry tokens (RFC 9000 section 8.1.2): stateless, bound to address, id and time -- */
+
+#define PS_TOKEN_BYTES   (12 + 8 + 1 + PS_CID_MAX + PS_AEAD_TAG) /* nonce, time, ODCID, tag */
+#define PS_TOKEN_LIFE_NS (UINT64_C(3) * 1000000000)
+
+/* nonce: 12 random bytes. retry_scid: the id the client must answer to; bound, not stored. */
+void ps_token_make(struct ps_protect *p, uint8_t token[PS_TOKEN_BYTES], const uint8_t nonce[12],
+	const struct ps_flow4 *client, const struct ps_cid *odcid, const struct ps_cid *retry_scid,
+	uint64_t now_ns);
+/* True when we made it for this flow and id less than PS_TOKEN_LIFE_NS ago; fills odcid. */
+bool ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
+	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
+	struct ps_cid *odcid);
+
+/* Cryptographic random bytes. Start-up and handshakes only: it enters the kernel. */
+void ps_random(void *p, size_t len);
+/* A stream of unpredictable bytes for ids and nonces without system calls: AES in counter mode
+ * under a key drawn at creation. */
+void ps_protect_random(struct ps_protect *p, void *out, size_t len);
+/* In constant time. */
+bool ps_equal(const void *a, const void *b, size_t len);
+/* A memset the compiler may not remove. */
+void ps_wipe(void *p, size_t len);
+
+#endif
