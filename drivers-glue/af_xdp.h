@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* AF_XDP interfaces: everything about them that DPDK's net_af_xdp driver does not do itself.
+ *
+ * The driver loads our XDP program (given as devarg xdp_prog=) and binds one AF_XDP socket per
+ * queue. This file looks after the interface before and after, feeds the program's address list
+ * and heartbeat, and reads what mode was really obtained. Order of calls, for each interface:
+ *
+ *   ps_xdp_prepare()        before rte_eal_init(): the interface is fit, a stale program removed
+ *   ps_xdp_object_path()    value of the devarg: "net_af_xdp0,iface=IF,xdp_prog=PATH"
+ *   rte_eth_dev_start()
+ *   ps_xdp_attach()         before the queues of the next AF_XDP port are set up
+ *   ps_xdp_allow()          now, and whenever the list of services changes
+ *   ps_xdp_beat()           the worker of each queue, from its loop
+ *   rte_eth_dev_close()     the driver detaches the program
+ *   ps_xdp_close()          also after a failure at any of the steps above
+ *
+ * Until the list is set and the queue's worker beats, all traffic stays with the kernel; it returns
+ * there by itself a second after the last beat. Do not enable promiscuous mode on these ports.
+ *
+ * All but ps_xdp_beat() belong to the control thread. Owns the maps' descriptors and the mapped
+ * heartbeat; the program itself belongs to the interface. */
+#ifndef PS_GLUE_AF_XDP_H
+#define PS_GLUE_AF_XDP_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ps_err.h"
+#include "xdp/steer.h"
+
+struct ps_xdp {
+	char ifname[IF_NAMESIZE];
+	unsigned int ifindex; /* 0: not prepared */
+	uint16_t first_queue, n_queues;
+	bool promisc;     /* as found by ps_xdp_prepare() */
+	bool replaced;    /* ps_xdp_prepare() removed a stale program of ours */
+	bool driver_mode; /* attached in the driver; false: generic, on the skb */
+	bool zero_copy;   /* every queue's socket, read back from the kernel */
+	uint32_t prog_id; /* 0: not attached */
+	int allow_fd, count_fd;
+	uint64_t *beat;             /* mapped ps_heartbeat; workers write one entry each */
+	int socks[PS_STEER_QUEUES]; /* the driver's sockets, not ours to close */
+	uint16_t n_socks;
+	struct ps_xdp *next; /* attached interfaces of this process */
+};
+
+struct ps_xdp_counts {
+	uint64_t redirected, passed, passed_stale; /* packets, counted by the program */
+	uint64_t rx_dropped, rx_ring_full, rx_fill_empty, rx_invalid; /* the sockets' statistics */
+};
+
+/* Checks the interface and its queues [first_queue, first_queue + n_queues) and fills *x. Removes
+ * a program that a penstock left behind; refuses a running penstock's and a foreign one. Waits up
+ * to three seconds for queues (and the beat of a penstock that was just killed) to become free. */
+int ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint16_t n_queues,
+	struct ps_err *err);
+
+/* A path under which this process, and it alone, can open the BPF object; NULL on failure. Valid
+ * until the process ends. */
+const char *ps_xdp_object_path(struct ps_err *err);
+
+/* Finds the program that the driver attached, its maps and the driver's sockets, maps the
+ * heartbeat, and fills driver_mode and zero_copy. */
+int ps_xdp_attach(struct ps_xdp *x, struct ps_err *err);
+
+/* Makes the program's list equal to keys[n]; new ones are added before old ones go. */
+int ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err);
+
+/* Worker of this queue (as numbered by the interface: first_queue + DPDK's queue). At least ten
+ * times a second. */
+static inline void ps_xdp_beat(struct ps_xdp *x, uint16_t queue, uint64_t now_ns)
+{
+	__atomic_store_n(&x->beat[queue], now_ns, __ATOMIC_RELAXED);
+}
+
+/* Totals since ps_xdp_attach(). */
+int ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out);
+
+/* Leaves the interface as it was found: our program off if it is still on, promiscuous mode
+ * restored. */
+void ps_xdp_close(struct ps_xdp *x);
+
+#endif

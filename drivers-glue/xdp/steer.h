@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* What the XDP program (steer.bpf.c) and the process that drives it (af_xdp.c) agree on: the names
+ * by which a program of ours is recognised, and the layout of its maps.
+ *
+ * The program redirects a UDP datagram of a service to the AF_XDP socket of the receive queue it
+ * came in on, as long as the worker of that queue beats. Everything else is the kernel's.
+ * Included by BPF code: only fixed-size types of linux/types.h here. */
+#ifndef PS_GLUE_XDP_STEER_H
+#define PS_GLUE_XDP_STEER_H
+
+#include <linux/types.h>
+
+/* The kernel keeps 15 characters of each name. */
+#define PS_STEER_PROG      "penstock_steer"
+#define PS_STEER_XSKS      "xsks_map"     /* XSKMAP by queue; the DPDK driver expects this name */
+#define PS_STEER_ALLOW     "ps_allow"     /* hash: struct ps_steer_key -> __u32, unused */
+#define PS_STEER_HEARTBEAT "ps_heartbeat" /* array by queue, mmap-able: CLOCK_MONOTONIC ns */
+#define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_count: packets */
+
+#define PS_STEER_QUEUES   64
+#define PS_STEER_KEYS     4096
+#define PS_STEER_STALE_NS 1000000000ull /* a queue whose last beat is older belongs to the kernel  \
+					 */
+
+struct ps_steer_key {
+	__be32 addr_be; /* 0: any unicast address */
+	__be16 port_be;
+	__u16 zero; /* hash keys are compared whole */
+};
+
+enum ps_steer_count {
+	PS_STEER_REDIRECTED,
+	PS_STEER_PASSED,       /* not a service's */
+	PS_STEER_PASSED_STALE, /* a service's, but its worker does not beat */
+	PS_STEER_COUNTS
+};
+
+#endif
