@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ps_be.h"
 #include "ps_drops.h"
 
 #define PS_QUIC_V1         0x00000001u
@@ -57,11 +58,59 @@ static inline bool ps_cid_equal(const struct ps_cid *a, const struct ps_cid *b)
 
 /* -- variable-length integers, section 16 -- */
 
+/* Bytes consumed. For input that was checked before: reads 1, 2, 4 or 8 bytes as p[0] says. */
+static inline size_t ps_varint_load(const uint8_t *p, uint64_t *v)
+{
+	switch (p[0] >> 6) {
+	case 0:
+		*v = p[0];
+		return 1;
+	case 1:
+		*v = ps_be16_load(p) & 0x3fff;
+		return 2;
+	case 2:
+		*v = ps_be32_load(p) & 0x3fffffff;
+		return 4;
+	default:
+		*v = ps_be64_load(p) & PS_VARINT_MAX;
+		return 8;
+	}
+}
+
 /* Bytes consumed, 0 when the input is too short. */
-size_t ps_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v);
-/* Bytes written (1, 2, 4 or 8); p has room for 8; v <= PS_VARINT_MAX. */
-size_t ps_varint_put(uint8_t *p, uint64_t v);
-size_t ps_varint_size(uint64_t v);
+static inline size_t ps_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+	if (p == end || end - p < 1 << (p[0] >> 6))
+		return 0;
+	return ps_varint_load(p, v);
+}
+
+static inline size_t ps_varint_size(uint64_t v)
+{
+	return v < 1 << 6 ? 1 : v < 1 << 14 ? 2 : v < 1 << 30 ? 4 : 8;
+}
+
+/* Bytes written (1, 2, 4 or 8) and no more; v <= PS_VARINT_MAX. */
+static inline size_t ps_varint_put(uint8_t *p, uint64_t v)
+{
+	size_t n = ps_varint_size(v);
+
+	switch (n) {
+	case 1:
+		p[0] = v;
+		break;
+	case 2:
+		ps_be16_store(p, v | 0x4000);
+		break;
+	case 4:
+		ps_be32_store(p, v | 0x80000000u);
+		break;
+	default:
+		ps_be64_store(p, v | UINT64_C(3) << 62);
+		break;
+	}
+	return n;
+}
 
 /* -- packet headers, section 17 -- */
 
@@ -185,8 +234,9 @@ struct ps_frame {
  * encoding (RFC 9000 section 12.4), allowed in this packet type (else PROTOCOL_VIOLATION), length
  * (FRAME_ENCODING_ERROR), and every rule of section 19 that needs no connection state: ACK range
  * underflow, offset + length above 2^62-1, stream counts above 2^60, NEW_CONNECTION_ID lengths and
- * retire_prior_to. Returns 0 or a transport error code. Which frames a role may send is the
- * connection's business. */
+ * retire_prior_to. Returns 0 or a transport error code; on an error
+ * *p stays. end - *p is at most 65535 bytes, and 0 is an error. Which frames a role may send is
+ * the connection's business. */
 uint64_t ps_frame_parse(
 	struct ps_frame *f, enum ps_pkt_type in, const uint8_t **p, const uint8_t *end);
 
