@@ -24,16 +24,18 @@ struct ps_pkt_key {
 	uint8_t key[16];
 	uint8_t hp[16];
 	uint8_t iv[12];
-	uint32_t cached; /* hint: the cache line that holds the expanded key, checked on use */
+	uint32_t cached; /* hint: the cache line that holds the expanded key, checked on use; 0 is
+			  * always right to start with */
 };
 
 struct ps_protect;
 
 /* cache_keys: expanded keys held, a power of two. */
 size_t ps_protect_footprint(uint32_t cache_keys);
-/* mem: footprint bytes, 64-byte aligned. NULL when the processor lacks AES and PCLMUL. */
+/* mem: footprint bytes, 64-byte aligned. NULL when the processor lacks AES, PCLMUL or SSSE3, or the
+ * library fails its own test. Creation enters the kernel and allocates for a moment. */
 struct ps_protect *ps_protect_new(void *mem, uint32_t cache_keys);
-/* Zeroes every key held. */
+/* Zeroes every key held, raw and expanded, and ends the use of p. */
 void ps_protect_wipe(struct ps_protect *p);
 
 /* -- keys, RFC 9001 section 5.1 and 5.2 -- */
@@ -45,6 +47,8 @@ void ps_secret_update(uint8_t secret[PS_SECRET_BYTES]);
 /* Both directions of the Initial level from the client's first destination connection id. */
 void ps_initial_keys(
 	struct ps_pkt_key *client, struct ps_pkt_key *server, const uint8_t *dcid, size_t dcid_len);
+/* Zeroes k. Its expanded form, if any, stays in the cache until another key takes its place or
+ * ps_protect_wipe(). */
 void ps_pkt_key_wipe(struct ps_pkt_key *k);
 
 /* -- packets, sections 5.3 and 5.4 -- */
@@ -59,13 +63,15 @@ void ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const sam
 bool ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t aad_len,
 	size_t clear_len);
 /* Seals in place and applies header protection: hdr_len header bytes whose last pn_len are the
- * packet number, then text_len bytes of text; 16 bytes are written behind the text. */
+ * packet number, then text_len bytes of text; 16 bytes are written behind the text. pn_len +
+ * text_len >= 4, or there is nothing to sample (section 5.4.2): pad. */
 void ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
 	unsigned int pn_len, size_t text_len);
 /* Brings the cache line of an expanded key closer; call a few packets ahead of ps_open. */
 void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k);
 
-/* Section 5.8: tag over the Retry pseudo-packet. retry: the packet without its tag. */
+/* Section 5.8: tag over the Retry pseudo-packet. retry: the packet without its tag, len <=
+ * PS_UDP_PAYLOAD_MAX. */
 void ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_t *retry,
 	size_t len, uint8_t tag[PS_AEAD_TAG]);
 
@@ -75,7 +81,7 @@ void ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_
 
 struct ps_cid_parts {
 	uint8_t worker;
-	uint32_t slot;       /* 24 bits */
+	uint32_t slot;       /* below 2^24 */
 	uint32_t generation; /* of the slot */
 	uint32_t nonce;      /* distinguishes ids of one connection */
 };

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* Single AES-128 blocks (FIPS 197) with the processor's instructions. Private to protect.c: for
+ * header protection, connection ids and random bytes, where a library call per block costs more
+ * than the block. Needs AES-NI and SSSE3. */
+#ifndef PS_QUIC_AES_H
+#define PS_QUIC_AES_H
+
+#include <stdint.h>
+
+#include <immintrin.h>
+
+#define PS_AES_ROUNDS 10
+
+struct ps_aes_key {
+	__m128i round[PS_AES_ROUNDS + 1];
+};
+
+static const uint32_t ps_aes_rcon[PS_AES_ROUNDS] = {
+	0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36};
+
+/* The round key after k; n = 0..9. The last AES round applied to four copies of the rotated last
+ * word is SubWord with the round constant: ShiftRows changes nothing there. It is faster than
+ * AESKEYGENASSIST and takes n at run time. */
+static inline __m128i ps_aes_next_key(__m128i k, unsigned int n)
+{
+	__m128i word = _mm_shuffle_epi8(k, _mm_set1_epi32(0x0c0f0e0d));
+
+	word = _mm_aesenclast_si128(word, _mm_set1_epi32((int)ps_aes_rcon[n]));
+	k = _mm_xor_si128(k, _mm_slli_si128(k, 4));
+	k = _mm_xor_si128(k, _mm_slli_si128(k, 8));
+	return _mm_xor_si128(k, word);
+}
+
+static inline void ps_aes_expand(struct ps_aes_key *a, const uint8_t key[16])
+{
+	a->round[0] = _mm_loadu_si128((const __m128i *)key);
+	for (unsigned int i = 0; i < PS_AES_ROUNDS; i++)
+		a->round[i + 1] = ps_aes_next_key(a->round[i], i);
+}
+
+/* Round keys for decryption from those for encryption. */
+static inline void ps_aes_invert(struct ps_aes_key *dec, const struct ps_aes_key *enc)
+{
+	dec->round[0] = enc->round[PS_AES_ROUNDS];
+	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
+		dec->round[i] = _mm_aesimc_si128(enc->round[PS_AES_ROUNDS - i]);
+	dec->round[PS_AES_ROUNDS] = enc->round[0];
+}
+
+static inline __m128i ps_aes_encrypt(const struct ps_aes_key *a, __m128i block)
+{
+	block = _mm_xor_si128(block, a->round[0]);
+	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
+		block = _mm_aesenc_si128(block, a->round[i]);
+	return _mm_aesenclast_si128(block, a->round[PS_AES_ROUNDS]);
+}
+
+static inline __m128i ps_aes_decrypt(const struct ps_aes_key *a, __m128i block)
+{
+	block = _mm_xor_si128(block, a->round[0]);
+	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
+		block = _mm_aesdec_si128(block, a->round[i]);
+	return _mm_aesdeclast_si128(block, a->round[PS_AES_ROUNDS]);
+}
+
+#define PS_AES_LANES 4 /* key and block of each lane stay in the 16 registers of SSE */
+
+/* One block each under PS_AES_LANES different raw keys: keys are expanded on the way and the lanes
+ * hide each other's latency. block: in and out. */
+static inline void ps_aes_encrypt_lanes(
+	const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AES_LANES])
+{
+	__m128i k[PS_AES_LANES];
+
+	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+		k[j] = _mm_loadu_si128((const __m128i *)key[j]);
+		block[j] = _mm_xor_si128(block[j], k[j]);
+	}
+	for (unsigned int i = 0; i < PS_AES_ROUNDS - 1; i++) {
+		for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+			k[j] = ps_aes_next_key(k[j], i);
+			block[j] = _mm_aesenc_si128(block[j], k[j]);
+		}
+	}
+	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+		k[j] = ps_aes_next_key(k[j], PS_AES_ROUNDS - 1);
+		block[j] = _mm_aesenclast_si128(block[j], k[j]);
+	}
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "hkdf.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include <nettle/hmac.h>
+
+#include "protect.h"
+
+void ps_hkdf_extract(
+	uint8_t out[32], const uint8_t *salt, size_t salt_len, const uint8_t *ikm, size_t ikm_len)
+{
+	struct hmac_sha256_ctx ctx;
+
+	hmac_sha256_set_key(&ctx, salt_len, salt);
+	hmac_sha256_update(&ctx, ikm_len, ikm);
+	hmac_sha256_digest(&ctx, 32, out);
+	ps_wipe(&ctx, sizeof(ctx));
+}
+
+/* At most 32 bytes are asked for, so that one block of HKDF-Expand is all of it. */
+void ps_hkdf_expand_label(uint8_t *out, size_t len, const uint8_t secret[32], const char *label)
+{
+	static const char prefix[6] = "tls13 ";
+	size_t label_len = strlen(label);
+	const uint8_t head[3] = {0, (uint8_t)len, (uint8_t)(sizeof(prefix) + label_len)};
+	static const uint8_t tail[2] = {0, 1}; /* empty context, block number */
+	struct hmac_sha256_ctx ctx;
+
+	assert(len <= 32 && label_len <= 255 - sizeof(prefix));
+	hmac_sha256_set_key(&ctx, 32, secret);
+	hmac_sha256_update(&ctx, sizeof(head), head);
+	hmac_sha256_update(&ctx, sizeof(prefix), (const uint8_t *)prefix);
+	hmac_sha256_update(&ctx, label_len, (const uint8_t *)label);
+	hmac_sha256_update(&ctx, sizeof(tail), tail);
+	hmac_sha256_digest(&ctx, len, out);
+	ps_wipe(&ctx, sizeof(ctx));
+}

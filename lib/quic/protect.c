@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "protect.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define NO_COMPAT_IMB_API_053
+#include <intel-ipsec-mb.h>
+
+#include "aes.h"
+#include "hkdf.h"
+#include "protect_internal.h"
+#include "ps_be.h"
+
+#define CACHE_LINE 64
+
+_Static_assert(sizeof(struct gcm_key_data) % CACHE_LINE == 0, "compile with -DLINUX");
+_Static_assert(sizeof(struct ps_pkt_key) == 48, "keys of two directions share few cache lines");
+
+struct ps_protect {
+	/* The library's code for this processor. Its functions for GCM keep nothing in the
+	 * manager, so that it is given back once these are known. */
+	aes_gcm_pre_t pre;
+	aes_gcm_enc_dec_t seal, open;
+	uint32_t mask;         /* of the cache: lines - 1 */
+	uint32_t next;         /* line that the next key takes: the oldest */
+	uint64_t random_count; /* blocks drawn */
+	struct gcm_context_data ctx;
+	struct ps_aes_key cid_make, cid_read, random;
+	struct gcm_key_data retry, token;
+	struct gcm_key_data line[];
+};
+
+static bool take_functions(struct ps_protect *p)
+{
+	IMB_MGR *mgr = alloc_mb_mgr(0);
+	bool ok;
+
+	if (mgr == NULL)
+		return false;
+	init_mb_mgr_auto(mgr, NULL);
+	ok = imb_get_errno(mgr) == 0;
+	p->pre = mgr->gcm128_pre;
+	p->seal = mgr->gcm128_enc;
+	p->open = mgr->gcm128_dec;
+	free_mb_mgr(mgr);
+	return ok;
+}
+
+size_t ps_protect_footprint(uint32_t cache_keys)
+{
+	return sizeof(struct ps_protect) + (size_t)cache_keys * sizeof(struct gcm_key_data);
+}
+
+struct ps_protect *ps_protect_new(void *mem, uint32_t cache_keys)
+{
+	/* RFC 9001 section 5.8 */
+	static const uint8_t retry_key[16] = {0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d,
+		0x76, 0x6b, 0x54, 0xe3, 0x68, 0xc8, 0x4e};
+	struct ps_protect *p = mem;
+	uint8_t key[16];
+
+	assert((uintptr_t)mem % CACHE_LINE == 0);
+	assert(cache_keys != 0 && (cache_keys & (cache_keys - 1)) == 0);
+	if (!__builtin_cpu_supports("aes") || !__builtin_cpu_supports("pclmul") ||
+		!__builtin_cpu_supports("ssse3"))
+		return NULL;
+	memset(p, 0, ps_protect_footprint(cache_keys));
+	if (!take_functions(p))
+		return NULL;
+	p->mask = cache_keys - 1;
+	p->pre(retry_key, &p->retry);
+	ps_random(key, sizeof(key));
+	ps_aes_expand(&p->random, key);
+	ps_wipe(key, sizeof(key));
+	return p;
+}
+
+void ps_protect_wipe(struct ps_protect *p)
+{
+	ps_wipe(p, ps_protect_footprint(p->mask + 1));
+}
+
+void ps_pkt_key_derive(struct ps_pkt_key *k, const uint8_t secret[PS_SECRET_BYTES])
+{
+	ps_hkdf_expand_label(k->key, sizeof(k->key), secret, "quic key");
+	ps_hkdf_expand_label(k->hp, sizeof(k->hp), secret, "quic hp");
+	ps_hkdf_expand_label(k->iv, sizeof(k->iv), secret, "quic iv");
+	k->cached = 0;
+}
+
+void ps_secret_update(uint8_t secret[PS_SECRET_BYTES])
+{
+	ps_hkdf_expand_label(secret, PS_SECRET_BYTES, secret, "quic ku");
+}
+
+void ps_initial_keys(
+	struct ps_pkt_key *client, struct ps_pkt_key *server, const uint8_t *dcid, size_t dcid_len)
+{
+	static const uint8_t salt[20] = {0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17,
+		0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a};
+	uint8_t initial[PS_SECRET_BYTES], secret[PS_SECRET_BYTES];
+
+	/* Anyone can compute these: nothing to wipe. */
+	ps_hkdf_extract(initial, salt, sizeof(salt), dcid, dcid_len);
+	ps_hkdf_expand_label(secret, sizeof(secret), initial, "client in");
+	ps_pkt_key_derive(client, secret);
+	ps_hkdf_expand_label(secret, sizeof(secret), initial, "server in");
+	ps_pkt_key_derive(server, secret);
+}
+
+void ps_pkt_key_wipe(struct ps_pkt_key *k)
+{
+	ps_wipe(k, sizeof(*k));
+}
+
+/* Round key 0 of AES is the raw key itself, so an expanded key tells whose it is and needs no tag
+ * beside it: a hint gone stale, or made by another ps_protect, cannot match. Round key 1 keeps an
+ * all-zero key from matching a line never used. */
+static inline bool holds(const struct gcm_key_data *line, const uint8_t key[16])
+{
+	const __m128i *round = (const __m128i *)line->expanded_keys;
+	__m128i same =
+		_mm_cmpeq_epi8(_mm_load_si128(&round[0]), _mm_loadu_si128((const void *)key));
+	__m128i empty = _mm_cmpeq_epi8(_mm_load_si128(&round[1]), _mm_setzero_si128());
+
+	return _mm_movemask_epi8(same) == 0xffff && _mm_movemask_epi8(empty) != 0xffff;
+}
+
+static inline const struct gcm_key_data *expanded(struct ps_protect *p, struct ps_pkt_key *k)
+{
+	struct gcm_key_data *line = &p->line[k->cached & p->mask];
+
+	if (__builtin_expect(holds(line, k->key), 1))
+		return line;
+	k->cached = p->next++ & p->mask;
+	line = &p->line[k->cached];
+	p->pre(k->key, line);
+	return line;
+}
+
+void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
+{
+	const char *line = (const char *)&p->line[k->cached & p->mask];
+
+	for (size_t i = 0; i < sizeof(p->line[0]); i += CACHE_LINE)
+		__builtin_prefetch(line + i);
+}
+
+/* Section 5.3: the IV xor the packet number. */
+static inline void make_nonce(uint8_t nonce[12], const uint8_t iv[12], uint64_t pn)
+{
+	memcpy(nonce, iv, 4);
+	ps_be64_store(nonce + 4, ps_be64_load(iv + 4) ^ pn);
+}
+
+static inline bool tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AEAD_TAG])
+{
+	__m128i same =
+		_mm_cmpeq_epi8(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
+
+	return _mm_movemask_epi8(same) == 0xffff;
+}
+
+void ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
+	uint8_t masks[][5], unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i += PS_AES_LANES) {
+		const uint8_t *key[PS_AES_LANES];
+		__m128i block[PS_AES_LANES];
+
+		/* Lanes beyond the last packet repeat it. */
+		for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+			unsigned int at = i + j < n ? i + j : n - 1;
+
+			key[j] = keys[at]->hp;
+			block[j] = _mm_loadu_si128((const void *)samples[at]);
+		}
+		ps_aes_encrypt_lanes(key, block);
+		for (unsigned int j = 0; j < PS_AES_LANES && i + j < n; j++)
+			memcpy(masks[i + j], &block[j], 5);
+	}
+}
+
+bool ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t aad_len,
+	size_t clear_len)
+{
+	uint8_t *text = pkt + aad_len;
+	uint8_t nonce[12], tag[PS_AEAD_TAG];
+
+	make_nonce(nonce, k->iv, pn);
+	p->open(expanded(p, k), &p->ctx, text, text, clear_len, nonce, pkt, aad_len, tag,
+		sizeof(tag));
+	return tag_equal(tag, text + clear_len);
+}
+
+void ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
+	unsigned int pn_len, size_t text_len)
+{
+	uint8_t *text = pkt + hdr_len, *pn_at = text - pn_len;
+	const struct ps_pkt_key *const keys[1] = {k};
+	const uint8_t *const samples[1] = {pn_at + 4};
+	uint8_t nonce[12], mask[1][5];
+
+	assert(pn_len >= 1 && pn_len <= 4 && pn_len + text_len >= 4);
+	make_nonce(nonce, k->iv, pn);
+	p->seal(expanded(p, k), &p->ctx, text, text, text_len, nonce, pkt, hdr_len, text + text_len,
+		PS_AEAD_TAG);
+	ps_hp_masks(keys, samples, mask, 1);
+	pkt[0] ^= mask[0][0] & (pkt[0] & 0x80 ? 0x0f : 0x1f);
+	for (unsigned int i = 0; i < pn_len; i++)
+		pn_at[i] ^= mask[0][1 + i];
+}
+
+void ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_t *retry,
+	size_t len, uint8_t tag[PS_AEAD_TAG])
+{
+	static const uint8_t nonce[12] = {
+		0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb};
+	uint8_t pseudo[1 + PS_CID_MAX + PS_UDP_PAYLOAD_MAX];
+
+	assert(odcid->len <= PS_CID_MAX && len <= PS_UDP_PAYLOAD_MAX);
+	pseudo[0] = odcid->len;
+	memcpy(pseudo + 1, odcid->id, odcid->len);
+	memcpy(pseudo + 1 + odcid->len, retry, len);
+	p->seal(&p->retry, &p->ctx, pseudo, pseudo, 0, nonce, pseudo, 1 + odcid->len + len, tag,
+		PS_AEAD_TAG);
+}
+
+void ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *keys)
+{
+	ps_aes_expand(&p->cid_make, keys->cid_key);
+	ps_aes_invert(&p->cid_read, &p->cid_make);
+	p->pre(keys->token_key, &p->token);
+}
+
+void ps_cid_make(
+	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN])
+{
+	uint8_t block[PS_OUR_CID_LEN] = {0};
+
+	assert(parts->slot < 1u << 24);
+	ps_be32_store(block, (uint32_t)parts->worker << 24 | parts->slot);
+	ps_be32_store(block + 4, parts->generation);
+	ps_be32_store(block + 8, parts->nonce);
+	_mm_storeu_si128(
+		(void *)cid, ps_aes_encrypt(&p->cid_make, _mm_loadu_si128((const void *)block)));
+}
+
+bool ps_cid_read(
+	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts)
+{
+	uint8_t block[PS_OUR_CID_LEN];
+
+	_mm_storeu_si128(
+		(void *)block, ps_aes_decrypt(&p->cid_read, _mm_loadu_si128((const void *)cid)));
+	if (ps_be32_load(block + 12) != 0)
+		return false;
+	parts->worker = block[0];
+	parts->slot = ps_be32_load(block) & 0xffffff;
+	parts->generation = ps_be32_load(block + 4);
+	parts->nonce = ps_be32_load(block + 8);
+	return true;
+}
+
+void ps_token_seal(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad,
+	size_t aad_len, uint8_t *text, size_t len, uint8_t tag[PS_AEAD_TAG])
+{
+	p->seal(&p->token, &p->ctx, text, text, len, nonce, aad, aad_len, tag, PS_AEAD_TAG);
+}
+
+bool ps_token_open(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad,
+	size_t aad_len, uint8_t *text, size_t len, const uint8_t tag[PS_AEAD_TAG])
+{
+	uint8_t computed[PS_AEAD_TAG];
+
+	p->open(&p->token, &p->ctx, text, text, len, nonce, aad, aad_len, computed, PS_AEAD_TAG);
+	return tag_equal(computed, tag);
+}
+
+void ps_random(void *p, size_t len)
+{
+	uint8_t *at = p;
+
+	while (len > 0) {
+		ssize_t n = getrandom(at, len, 0);
+
+		/* Keys that can be guessed are worse than no program. */
+		if (n < 0 && errno != EINTR)
+			abort();
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		}
+	}
+}
+
+void ps_protect_random(struct ps_protect *p, void *out, size_t len)
+{
+	uint8_t *at = out;
+
+	while (len > 0) {
+		__m128i count = _mm_set_epi64x(0, (long long)p->random_count++);
+		__m128i block = ps_aes_encrypt(&p->random, count);
+		size_t n = len < sizeof(block) ? len : sizeof(block);
+
+		memcpy(at, &block, n);
+		at += n;
+		len -= n;
+	}
+}
+
+bool ps_equal(const void *a, const void *b, size_t len)
+{
+	const volatile uint8_t *x = a, *y = b;
+	uint8_t diff = 0;
+
+	for (size_t i = 0; i < len; i++)
+		diff |= x[i] ^ y[i];
+	return diff == 0;
+}
+
+void ps_wipe(void *p, size_t len)
+{
+	explicit_bzero(p, len);
+}

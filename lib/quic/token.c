@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "protect_internal.h"
+
+#include <string.h>
+
+#include "ps_be.h"
+
+/* A token: nonce in clear, then time and original destination id encrypted, then the tag. The id
+ * fills PS_CID_MAX bytes whatever its length, so that every token has the same size. */
+#define NONCE_AT  0
+#define TEXT_AT   12
+#define TEXT_LEN  (8 + 1 + PS_CID_MAX)
+#define TAG_AT    (TEXT_AT + TEXT_LEN)
+#define BOUND_MAX (12 + 1 + PS_CID_MAX)
+
+_Static_assert(TAG_AT + PS_AEAD_TAG == PS_TOKEN_BYTES, "token layout");
+
+/* What the token is bound to without carrying it: both ends of the flow and the Retry's source id.
+ */
+static size_t bind(
+	uint8_t out[BOUND_MAX], const struct ps_flow4 *client, const struct ps_cid *retry_scid)
+{
+	memcpy(out, &client->saddr_be, 4);
+	memcpy(out + 4, &client->daddr_be, 4);
+	memcpy(out + 8, &client->sport_be, 2);
+	memcpy(out + 10, &client->dport_be, 2);
+	out[12] = retry_scid->len;
+	memcpy(out + 13, retry_scid->id, retry_scid->len);
+	return 13 + retry_scid->len;
+}
+
+void ps_token_make(struct ps_protect *p, uint8_t token[PS_TOKEN_BYTES], const uint8_t nonce[12],
+	const struct ps_flow4 *client, const struct ps_cid *odcid, const struct ps_cid *retry_scid,
+	uint64_t now_ns)
+{
+	uint8_t *text = token + TEXT_AT;
+	uint8_t bound[BOUND_MAX];
+	size_t bound_len = bind(bound, client, retry_scid);
+
+	memcpy(token + NONCE_AT, nonce, 12);
+	memset(text, 0, TEXT_LEN);
+	ps_be64_store(text, now_ns);
+	text[8] = odcid->len;
+	memcpy(text + 9, odcid->id, odcid->len);
+	ps_token_seal(p, nonce, bound, bound_len, text, TEXT_LEN, token + TAG_AT);
+}
+
+bool ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
+	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
+	struct ps_cid *odcid)
+{
+	uint8_t text[TEXT_LEN], bound[BOUND_MAX];
+	uint64_t made_ns;
+	size_t bound_len;
+
+	/* Tokens reach us with the client's choice of destination id: it may be of any length. */
+	if (len != PS_TOKEN_BYTES || retry_scid->len > PS_CID_MAX)
+		return false;
+	bound_len = bind(bound, client, retry_scid);
+	memcpy(text, token + TEXT_AT, TEXT_LEN);
+	if (!ps_token_open(p, token + NONCE_AT, bound, bound_len, text, TEXT_LEN, token + TAG_AT))
+		return false;
+	made_ns = ps_be64_load(text);
+	if (made_ns > now_ns || now_ns - made_ns >= PS_TOKEN_LIFE_NS)
+		return false;
+	odcid->len = text[8]; /* authentic: as we wrote it */
+	memcpy(odcid->id, text + 9, PS_CID_MAX);
+	return true;
+}
