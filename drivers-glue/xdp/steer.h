@@ -19,10 +19,21 @@
 #define PS_STEER_HEARTBEAT "ps_heartbeat" /* array by queue, mmap-able: CLOCK_MONOTONIC ns */
 #define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_count: packets */
 
-#define PS_STEER_QUEUES   64
-#define PS_STEER_KEYS     4096
-#define PS_STEER_STALE_NS 1000000000ull /* a queue whose last beat is older belongs to the kernel  \
-					 */
+#define PS_STEER_QUEUES 64
+#define PS_STEER_KEYS   4096 /* the map has room for twice as many: new ones before old ones go */
+
+/* A queue whose last beat is older belongs to the kernel. */
+#define PS_STEER_STALE_NS 1000000000ull
+
+struct ps_steer_key -> __u32, unused */
+#define PS_STEER_HEARTBEAT "ps_heartbeat" /* array by queue, mmap-able: CLOCK_MONOTONIC ns */
+#define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_count: packets */
+
+#define PS_STEER_QUEUES 64
+#define PS_STEER_KEYS   4096 /* the map has room for twice as many: new ones before old ones go */
+#define PS_STEER_STALE_NS                                                                          \
+	1000000000ull /* a queue whose last beat is older belongs to the kernel                    \
+		       */
 
 struct ps_steer_key {
 	__be32 addr_be; /* 0: any unicast address */
@@ -33,7 +44,7 @@ struct ps_steer_key {
 enum ps_steer_count {
 	PS_STEER_REDIRECTED,
 	PS_STEER_PASSED,       /* not a service's */
-	PS_STEER_PASSED_STALE, /* a service's, but its worker does not beat */
+	PS_STEER_PASSED_STALE, /* a service's, but no worker beats or no socket is there */
 	PS_STEER_COUNTS
 };
 

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* Runs the XDP program in the kernel over hand-made frames (BPF_PROG_TEST_RUN) with an AF_XDP
+ * socket of our own in its map, driven through the functions that the program uses. Attaches
+ * nothing to any interface. Exits 77 where bpf() is not permitted. */
+
+#include <CUnit/Basic.h>
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_xdp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "af_xdp.h"
+#include "ps_be.h"
+#include "ps_time.h"
+
+#define SERVICE     0x0a4d0002u /* 10.77.0.2 */
+#define OTHER       0x0a4d0003u
+#define PORT        8001
+#define ANY_PORT    8002
+#define ETH_SIZE    14
+#define FRAME_SIZE  60
+#define MIN_TO_TEST 14 /* the kernel takes no shorter frame for a test run */
+
+static struct bpf_object *object;
+static struct ps_xdp xdp = {.ifname = "test", .ifindex = 1, .n_queues = 1};
+static int prog_fd, sock_fd;
+static void *umem;
+
+struct frame {
+	uint8_t b[FRAME_SIZE];
+	uint32_t size;
+};
+
+/* A whole datagram to addr:port with 18 bytes of payload. The checksums are zero: none of the
+ * program's business. */
+static struct frame datagram(uint32_t addr, uint16_t port)
+{
+	struct frame f = {.size = FRAME_SIZE};
+	uint8_t *ip = f.b + ETH_SIZE;
+
+	memcpy(f.b, "\x02\0\0\0\0\x02\x02\0\0\0\0\x01", 12);
+	ps_be16_store(f.b + 12, 0x0800);
+	ip[0] = 0x45;
+	ps_be16_store(ip + 2, FRAME_SIZE - ETH_SIZE);
+	ip[8] = 64;
+	ip[9] = IPPROTO_UDP;
+	ps_be32_store(ip + 12, 0x0a4d0001);
+	ps_be32_store(ip + 16, addr);
+	ps_be16_store(ip + 20, 40000);
+	ps_be16_store(ip + 22, port);
+	ps_be16_store(ip + 24, FRAME_SIZE - ETH_SIZE - 20);
+	return f;
+}
+
+static struct ps_steer_key key(uint32_t addr, uint16_t port)
+{
+	return (struct ps_steer_key){.addr_be = htonl(addr), .port_be = htons(port)};
+}
+
+/* The verdict, or a negative value when the kernel would not run it. */
+static int run(const struct frame *f)
+{
+	uint8_t out[512];
+	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->b, .data_size_in = f->size, .data_out = out,
+		.data_size_out = sizeof(out), .repeat = 1);
+	int ret = bpf_prog_test_run_opts(prog_fd, &o);
+
+	return ret < 0 ? ret : (int)o.retval;
+}
+
+/* Runs the frame and says by which of the three counters it went; the verdict must agree. */
+static enum ps_steer_count way(const struct frame *f)
+{
+	struct ps_xdp_counts a, b;
+	int verdict;
+
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_counts(&xdp, &a), 0);
+	verdict = run(f);
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_counts(&xdp, &b), 0);
+	CU_ASSERT_EQUAL(b.redirected + b.passed + b.passed_stale,
+		a.redirected + a.passed + a.passed_stale + 1);
+	if (b.redirected != a.redirected) {
+		CU_ASSERT_EQUAL(verdict, XDP_REDIRECT);
+		return PS_STEER_REDIRECTED;
+	}
+	CU_ASSERT_EQUAL(verdict, XDP_PASS);
+	return b.passed != a.passed ? PS_STEER_PASSED : PS_STEER_PASSED_STALE;
+}
+
+static void beat_now(void)
+{
+	ps_xdp_beat(&xdp, 0, ps_now_ns());
+}
+
+static void allow_usual(void)
+{
+	const struct ps_steer_key keys[] = {key(SERVICE, PORT), key(0, ANY_PORT)};
+
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_allow(&xdp, keys, 2, NULL), 0);
+	beat_now();
+}
+
+static void test_services(void)
+{
+	struct frame f = datagram(SERVICE, PORT);
+
+	allow_usual();
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+	f = datagram(SERVICE, PORT + 100);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	f = datagram(OTHER, PORT);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	f = datagram(OTHER, ANY_PORT);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+	/* A client's source port is not the service's. */
+	f = datagram(SERVICE, 40000);
+	ps_be16_store(f.b + ETH_SIZE + 20, PORT);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+}
+
+static void test_list_changes(void)
+{
+	const struct ps_steer_key moved[] = {key(SERVICE, PORT + 1000), key(0, ANY_PORT)};
+	struct frame old = datagram(SERVICE, PORT), new = datagram(SERVICE, PORT + 1000);
+	struct frame kept = datagram(SERVICE, ANY_PORT);
+
+	allow_usual();
+	CU_ASSERT_EQUAL(way(&new), PS_STEER_PASSED);
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_allow(&xdp, moved, 2, NULL), 0);
+	CU_ASSERT_EQUAL(way(&old), PS_STEER_PASSED);
+	CU_ASSERT_EQUAL(way(&new), PS_STEER_REDIRECTED);
+	CU_ASSERT_EQUAL(way(&kept), PS_STEER_REDIRECTED);
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_allow(&xdp, NULL, 0, NULL), 0);
+	CU_ASSERT_EQUAL(way(&new), PS_STEER_PASSED);
+	CU_ASSERT_EQUAL(way(&kept), PS_STEER_PASSED);
+}
+
+static void test_list_too_long(void)
+{
+	struct ps_steer_key *keys = calloc(PS_STEER_KEYS + 1, sizeof(*keys));
+	struct frame last = datagram(SERVICE + PS_STEER_KEYS - 1, PORT);
+	struct ps_err err = {""};
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(keys);
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_allow(&xdp, NULL, 0, NULL), 0);
+	for (uint32_t i = 0; i <= PS_STEER_KEYS; i++)
+		keys[i] = key(SERVICE + i, PORT);
+	CU_ASSERT_EQUAL(ps_xdp_allow(&xdp, keys, PS_STEER_KEYS, &err), 0);
+	beat_now();
+	CU_ASSERT_EQUAL(way(&last), PS_STEER_REDIRECTED);
+	CU_ASSERT(ps_xdp_allow(&xdp, keys, PS_STEER_KEYS + 1, &err) < 0);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "4096"));
+	CU_ASSERT_EQUAL(way(&last), PS_STEER_REDIRECTED);
+	for (uint32_t i = 0; i < PS_STEER_KEYS; i++)
+		keys[i] = key(OTHER, (uint16_t)i);
+	CU_ASSERT_EQUAL(ps_xdp_allow(&xdp, keys, PS_STEER_KEYS, &err), 0);
+	CU_ASSERT_EQUAL(way(&last), PS_STEER_PASSED);
+	free(keys);
+}
+
+static void test_heartbeat(void)
+{
+	struct frame f = datagram(SERVICE, PORT), other = datagram(SERVICE, 9);
+
+	allow_usual();
+	ps_xdp_beat(&xdp, 0, 0);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	CU_ASSERT_EQUAL(way(&other), PS_STEER_PASSED);
+	ps_xdp_beat(&xdp, 0, ps_now_ns() - PS_STEER_STALE_NS - PS_MS_NS);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	/* A beat from a clock that is a little ahead is fresh. */
+	ps_xdp_beat(&xdp, 0, ps_now_ns() + PS_SEC_NS);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+	/* Another queue's worker does not speak for this one. */
+	ps_xdp_beat(&xdp, 0, 0);
+	ps_xdp_beat(&xdp, 1, ps_now_ns());
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	ps_xdp_beat(&xdp, 1, 0);
+}
+
+static void test_no_socket(void)
+{
+	const int map = bpf_object__find_map_fd_by_name(object, PS_STEER_XSKS);
+	struct frame f = datagram(SERVICE, PORT);
+	const uint32_t queue = 0;
+
+	allow_usual();
+	CU_ASSERT_EQUAL_FATAL(bpf_map_delete_elem(map, &queue), 0);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	CU_ASSERT_EQUAL_FATAL(bpf_map_update_elem(map, &queue, &sock_fd, BPF_ANY), 0);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+}
+
+static void test_fragments(void)
+{
+	struct frame f = datagram(SERVICE, PORT);
+	uint8_t *frag = f.b + ETH_SIZE + 6;
+
+	allow_usual();
+	ps_be16_store(frag, 0x2000);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	ps_be16_store(frag, 0x0001);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	ps_be16_store(frag, 0x4000); /* do not fragment */
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+}
+
+static void test_ip_header(void)
+{
+	struct frame f = datagram(SERVICE, PORT);
+	uint8_t *ip = f.b + ETH_SIZE;
+
+	allow_usual();
+	/* Eight bytes of options: the ports move with the header length. */
+	memmove(ip + 28, ip + 20, 18);
+	memset(ip + 20, 1, 8);
+	ip[0] = 0x47;
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+	ip[0] = 0x4f; /* a header that ends beyond the frame */
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	f = datagram(SERVICE, PORT);
+	ip[0] = 0x44;
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	ip[0] = 0x65;
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+}
+
+static void test_other_protocols(void)
+{
+	static const uint16_t ether_types[] = {0x0806, 0x8100, 0x88a8, 0x86dd, 0x0100};
+	static const uint8_t ip_protocols[] = {1, 2, 6, 47, 89, 132};
+	struct frame f = datagram(SERVICE, PORT);
+
+	allow_usual();
+	for (size_t i = 0; i < sizeof(ether_types) / sizeof(ether_types[0]); i++) {
+		ps_be16_store(f.b + 12, ether_types[i]);
+		CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	}
+	f = datagram(SERVICE, PORT);
+	for (size_t i = 0; i < sizeof(ip_protocols); i++) {
+		f.b[ETH_SIZE + 9] = ip_protocols[i];
+		CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	}
+	/* A VLAN tag in front of what would match. */
+	f = datagram(SERVICE, PORT);
+	memmove(f.b + 16, f.b + 12, FRAME_SIZE - 16);
+	ps_be16_store(f.b + 12, 0x8100);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+}
+
+static void test_groups(void)
+{
+	struct frame f = datagram(0xe0000116, ANY_PORT);
+
+	allow_usual();
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	f = datagram(0xffffffff, ANY_PORT);
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	f = datagram(SERVICE, ANY_PORT);
+	f.b[0] = 0x01; /* unicast address in a group frame */
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	f.b[0] = 0x02;
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+}
+
+static void test_truncated(void)
+{
+	struct frame f = datagram(SERVICE, PORT);
+
+	allow_usual();
+	for (f.size = MIN_TO_TEST; f.size < ETH_SIZE + 28; f.size++)
+		CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
+	/* Headers are whole: what follows is for the classifier to judge. */
+	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
+}
+
+/* An AF_XDP socket that may stand in the map: it needs a umem and a receive ring, no interface. */
+static int open_socket(void)
+{
+	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+	struct xdp_umem_reg reg = {.len = size, .chunk_size = 2048};
+	const int one = 1;
+	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	umem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.addr = (uintptr_t)umem;
+	if (fd < 0 || umem == MAP_FAILED ||
+		setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg)) < 0 ||
+		setsockopt(fd, SOL_XDP, XDP_RX_RING, &one, sizeof(one)) < 0)
+		return -errno;
+	return fd;
+}
+
+static int load(void)
+{
+	const char *path = ps_xdp_object_path(NULL);
+	const uint32_t queue = 0;
+	int ret;
+
+	libbpf_set_print(NULL);
+	object = path != NULL ? bpf_object__open_file(path, NULL) : NULL;
+	if (object == NULL)
+		return -errno;
+	ret = bpf_object__load(object);
+	if (ret < 0)
+		return ret;
+	prog_fd = bpf_program__fd(bpf_object__find_program_by_name(object, PS_STEER_PROG));
+	xdp.allow_fd = bpf_object__find_map_fd_by_name(object, PS_STEER_ALLOW);
+	xdp.count_fd = bpf_object__find_map_fd_by_name(object, PS_STEER_COUNT);
+	xdp.beat = mmap(NULL, PS_STEER_QUEUES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+		MAP_SHARED, bpf_object__find_map_fd_by_name(object, PS_STEER_HEARTBEAT), 0);
+	sock_fd = open_socket();
+	if (prog_fd < 0 || xdp.beat == MAP_FAILED || sock_fd < 0)
+		return sock_fd < 0 ? sock_fd : -ENOENT;
+	return bpf_map_update_elem(
+		bpf_object__find_map_fd_by_name(object, PS_STEER_XSKS), &queue, &sock_fd, BPF_ANY);
+}
+
+int main(void)
+{
+	static const CU_TestInfo tests[] = {
+		{"a service's datagrams are redirected, no others", test_services},
+		{"the list follows the services while running", test_list_changes},
+		{"a list that is too long is refused", test_list_too_long},
+		{"a queue without a fresh heartbeat is the kernel's", test_heartbeat},
+		{"a queue without a socket is the kernel's", test_no_socket},
+		{"fragments are the kernel's", test_fragments},
+		{"IP options and bad header lengths", test_ip_header},
+		{"other protocols are the kernel's", test_other_protocols},
+		{"multicast and broadcast are the kernel's", test_groups},
+		{"truncated headers are the kernel's", test_truncated},
+		CU_TEST_INFO_NULL,
+	};
+	CU_SuiteInfo suites[] = {
+		{.pName = "steer", .pTests = (CU_TestInfo *)tests}, CU_SUITE_INFO_NULL};
+	unsigned int failures;
+	int ret = load();
+
+	if (ret == -EPERM || ret == -EACCES || ret == -EAFNOSUPPORT) {
+		printf("skipped: this user may not load XDP programs: %s\n", strerror(-ret));
+		return 77;
+	}
+	if (ret < 0) {
+		printf("failed: the XDP program does not load: %s\n", strerror(-ret));
+		return 1;
+	}
+	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
+		return 1;
+	CU_basic_set_mode(CU_BRM_NORMAL);
+	CU_basic_run_tests();
+	failures = CU_get_number_of_failures();
+	CU_cleanup_registry();
+	bpf_object__close(object);
+	return failures != 0;
+}
