@@ -15,7 +15,7 @@
 /* The kernel keeps 15 characters of each name. */
 #define PS_STEER_PROG      "penstock_steer"
 #define PS_STEER_XSKS      "xsks_map"     /* XSKMAP by queue; the DPDK driver expects this name */
-#define PS_STEER_ALLOW     "ps_allow"     /* hash: struct ps_steer_key -> __u32, unused */
+#define PS_STEER_ALLOW     "ps_allow"     /* hash of struct ps_steer_key; the value is unused */
 #define PS_STEER_HEARTBEAT "ps_heartbeat" /* array by queue, mmap-able: CLOCK_MONOTONIC ns */
 #define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_count: packets */
 
@@ -24,16 +24,6 @@
 
 /* A queue whose last beat is older belongs to the kernel. */
 #define PS_STEER_STALE_NS 1000000000ull
-
-struct ps_steer_key -> __u32, unused */
-#define PS_STEER_HEARTBEAT "ps_heartbeat" /* array by queue, mmap-able: CLOCK_MONOTONIC ns */
-#define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_count: packets */
-
-#define PS_STEER_QUEUES 64
-#define PS_STEER_KEYS   4096 /* the map has room for twice as many: new ones before old ones go */
-#define PS_STEER_STALE_NS                                                                          \
-	1000000000ull /* a queue whose last beat is older belongs to the kernel                    \
-		       */
 
 struct ps_steer_key {
 	__be32 addr_be; /* 0: any unicast address */
