@@ -239,32 +239,30 @@ void ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *k
 	p->pre(keys->token_key, &p->token);
 }
 
+/* Only processes of this machine read our ids: words in its own byte order. */
 void ps_cid_make(
 	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN])
 {
-	uint8_t block[PS_OUR_CID_LEN] = {0};
+	__m128i block = _mm_set_epi32(0, (int)parts->nonce, (int)parts->generation,
+		(int)((uint32_t)parts->worker << 24 | parts->slot));
 
 	assert(parts->slot < 1u << 24);
-	ps_be32_store(block, (uint32_t)parts->worker << 24 | parts->slot);
-	ps_be32_store(block + 4, parts->generation);
-	ps_be32_store(block + 8, parts->nonce);
-	_mm_storeu_si128(
-		(void *)cid, ps_aes_encrypt(&p->cid_make, _mm_loadu_si128((const void *)block)));
+	_mm_storeu_si128((void *)cid, ps_aes_encrypt(&p->cid_make, block));
 }
 
 bool ps_cid_read(
 	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts)
 {
-	uint8_t block[PS_OUR_CID_LEN];
+	uint32_t word[4];
 
 	_mm_storeu_si128(
-		(void *)block, ps_aes_decrypt(&p->cid_read, _mm_loadu_si128((const void *)cid)));
-	if (ps_be32_load(block + 12) != 0)
+		(void *)word, ps_aes_decrypt(&p->cid_read, _mm_loadu_si128((const void *)cid)));
+	if (word[3] != 0)
 		return false;
-	parts->worker = block[0];
-	parts->slot = ps_be32_load(block) & 0xffffff;
-	parts->generation = ps_be32_load(block + 4);
-	parts->nonce = ps_be32_load(block + 8);
+	parts->worker = (uint8_t)(word[0] >> 24);
+	parts->slot = word[0] & 0xffffff;
+	parts->generation = word[1];
+	parts->nonce = word[2];
 	return true;
 }
 

@@ -63,7 +63,8 @@ bool ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
 	if (!ps_token_open(p, token + NONCE_AT, bound, bound_len, text, TEXT_LEN, token + TAG_AT))
 		return false;
 	made_ns = ps_be64_load(text);
-	if (made_ns > now_ns || now_ns - made_ns >= PS_TOKEN_LIFE_NS)
+	/* A time to come is a great age, modulo 2^64. */
+	if (now_ns - made_ns >= PS_TOKEN_LIFE_NS)
 		return false;
 	odcid->len = text[8]; /* authentic: as we wrote it */
 	memcpy(odcid->id, text + 9, PS_CID_MAX);

@@ -10,6 +10,7 @@
 
 #include "hkdf.h"
 #include "protect.h"
+#include "rfc9001_vectors.h"
 
 #define LINES 8 /* of the cache under test */
 
@@ -130,67 +131,19 @@ static void test_key_update(void)
 		secret, 32, "1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9"));
 }
 
-static const char a2_header[] = "c300000001088394c8f03e5157080000449e00000002";
-static const char a2_crypto[] = "060040f1010000ed0303ebf8fa56f12939b9584a3896472ec40bb863cfd3e868"
-				"04fe3a47f06a2b69484c00000413011302010000c000000010000e00000b6578"
-				"616d706c652e636f6dff01000100000a00080006001d00170018001000070005"
-				"04616c706e000500050100000000003300260024001d00209370b2c9caa47fba"
-				"baf4559fedba753de171fa71f50f1ce15d43e994ec74d748002b000302030400"
-				"0d0010000e0403050306030203080408050806002d00020101001c0002400100"
-				"3900320408ffffffffffffffff05048000ffff07048000ffff08011001048000"
-				"75300901100f088394c8f03e51570806048000ffff";
-static const char a2_packet[] = "c000000001088394c8f03e5157080000449e7b9aec34d1b1c98dd7689fb8ec11"
-				"d242b123dc9bd8bab936b47d92ec356c0bab7df5976d27cd449f63300099f399"
-				"1c260ec4c60d17b31f8429157bb35a1282a643a8d2262cad67500cadb8e7378c"
-				"8eb7539ec4d4905fed1bee1fc8aafba17c750e2c7ace01e6005f80fcb7df6212"
-				"30c83711b39343fa028cea7f7fb5ff89eac2308249a02252155e2347b63d58c5"
-				"457afd84d05dfffdb20392844ae812154682e9cf012f9021a6f0be17ddd0c208"
-				"4dce25ff9b06cde535d0f920a2db1bf362c23e596d11a4f5a6cf3948838a3aec"
-				"4e15daf8500a6ef69ec4e3feb6b1d98e610ac8b7ec3faf6ad760b7bad1db4ba3"
-				"485e8a94dc250ae3fdb41ed15fb6a8e5eba0fc3dd60bc8e30c5c4287e53805db"
-				"059ae0648db2f64264ed5e39be2e20d82df566da8dd5998ccabdae053060ae6c"
-				"7b4378e846d29f37ed7b4ea9ec5d82e7961b7f25a9323851f681d582363aa5f8"
-				"9937f5a67258bf63ad6f1a0b1d96dbd4faddfcefc5266ba6611722395c906556"
-				"be52afe3f565636ad1b17d508b73d8743eeb524be22b3dcbc2c7468d54119c74"
-				"68449a13d8e3b95811a198f3491de3e7fe942b330407abf82a4ed7c1b311663a"
-				"c69890f4157015853d91e923037c227a33cdd5ec281ca3f79c44546b9d90ca00"
-				"f064c99e3dd97911d39fe9c5d0b23a229a234cb36186c4819e8b9c5927726632"
-				"291d6a418211cc2962e20fe47feb3edf330f2c603a9d48c0fcb5699dbfe58964"
-				"25c5bac4aee82e57a85aaf4e2513e4f05796b07ba2ee47d80506f8d2c25e50fd"
-				"14de71e6c418559302f939b0e1abd576f279c4b2e0feb85c1f28ff18f58891ff"
-				"ef132eef2fa09346aee33c28eb130ff28f5b766953334113211996d20011a198"
-				"e3fc433f9f2541010ae17c1bf202580f6047472fb36857fe843b19f5984009dd"
-				"c324044e847a4f4a0ab34f719595de37252d6235365e9b84392b061085349d73"
-				"203a4a13e96f5432ec0fd4a1ee65accdd5e3904df54c1da510b0ff20dcc0c77f"
-				"cb2c0e0eb605cb0504db87632cf3d8b4dae6e705769d1de354270123cb11450e"
-				"fc60ac47683d7b8d0f811365565fd98c4c8eb936bcab8d069fc33bd801b03ade"
-				"a2e1fbc5aa463d08ca19896d2bf59a071b851e6c239052172f296bfb5e724047"
-				"90a2181014f3b94a4e97d117b438130368cc39dbb2d198065ae3986547926cd2"
-				"162f40a29f0c3c8745c0f50fba3852e566d44575c29d39a03f0cda721984b6f4"
-				"40591f355e12d439ff150aab7613499dbd49adabc8676eef023b15b65bfc5ca0"
-				"6948109f23f350db82123535eb8a7433bdabcb909271a6ecbcb58b936a88cd4e"
-				"8f2e6ff5800175f113253d8fa9ca8885c2f552e657dc603f252e1a8e308f76f0"
-				"be79e2fb8f5d5fbbe2e30ecadd220723c8c0aea8078cdfcb3868263ff8f09400"
-				"54da48781893a7e49ad5aff4af300cd804a6b6279ab3ff3afb64491c85194aab"
-				"760d58a606654f9f4400e8b38591356fbf6425aca26dc85244259ff2b19c41b9"
-				"f96f3ca9ec1dde434da7d2d392b905ddf3d1f9af93d1af5950bd493f5aa731b4"
-				"056df31bd267b6b90a079831aaf579be0a39013137aac6d404f518cfd4684064"
-				"7e78bfe706ca4cf5e9c5453e9f7cfd2b8b4c8d169a44e55c88d4a9a7f9474241"
-				"e221af44860018ab0856972e194cd934";
-
 static void test_a2_client_initial(void)
 {
 	struct ps_pkt_key client, server;
 	const struct ps_pkt_key *const keys[1] = {&client};
 	uint8_t pkt[1200] = {0}, clear[1200], mask[1][5];
-	size_t hdr_len = from_hex(pkt, a2_header);
+	size_t hdr_len = from_hex(pkt, rfc9001_a2_header);
 	const uint8_t *const samples[1] = {pkt + 22};
 
 	initial_keys(&client, &server);
-	from_hex(pkt + hdr_len, a2_crypto); /* PADDING up to 1162 bytes of text */
+	from_hex(pkt + hdr_len, rfc9001_a2_crypto); /* PADDING up to 1162 bytes of text */
 	memcpy(clear, pkt, sizeof(pkt));
 	ps_seal(protect, &client, 2, pkt, hdr_len, 4, 1162);
-	CU_ASSERT(equals_hex(pkt, sizeof(pkt), a2_packet));
+	CU_ASSERT(equals_hex(pkt, sizeof(pkt), rfc9001_a2_packet));
 	CU_ASSERT(equals_hex(pkt + 22, 16, "d1b1c98dd7689fb8ec11d242b123dc9b"));
 	ps_hp_masks(keys, samples, mask, 1);
 	CU_ASSERT(equals_hex(mask[0], 5, "437b9aec36"));
@@ -270,31 +223,40 @@ static void test_round_trip(void)
 	CU_ASSERT_EQUAL(bad, 0);
 }
 
+#define CORRUPT_HDR  20
+#define CORRUPT_TEXT 100
+
+/* Opens a copy. */
+static bool try_open(struct ps_pkt_key *k, uint64_t pn, const uint8_t *sealed, size_t aad_len)
+{
+	uint8_t pkt[CORRUPT_HDR + CORRUPT_TEXT + 16];
+
+	memcpy(pkt, sealed, sizeof(pkt));
+	return ps_open(protect, k, pn, pkt, aad_len, sizeof(pkt) - 16 - aad_len);
+}
+
 /* One flipped bit anywhere, another packet number, another key: refused. */
 static void test_corruption(void)
 {
 	struct ps_pkt_key k = make_key(2), other = make_key(3);
-	uint8_t sealed[20 + 100 + 16], pkt[sizeof(sealed)];
+	uint8_t pkt[CORRUPT_HDR + CORRUPT_TEXT + 16];
 	unsigned int opened = 0;
 
-	fill(sealed, 120, 7);
-	sealed[0] = 0x41;
-	ps_seal(protect, &k, 9, sealed, 20, 2, 100);
-	unmask(&k, sealed, 18);
-	for (size_t bit = 0; bit < 8 * sizeof(sealed); bit++) {
-		memcpy(pkt, sealed, sizeof(pkt));
+	fill(pkt, CORRUPT_HDR + CORRUPT_TEXT, 7);
+	pkt[0] = 0x41;
+	ps_seal(protect, &k, 9, pkt, CORRUPT_HDR, 2, CORRUPT_TEXT);
+	unmask(&k, pkt, CORRUPT_HDR - 2);
+	for (size_t bit = 0; bit < 8 * sizeof(pkt); bit++) {
 		pkt[bit / 8] ^= (uint8_t)(1u << bit % 8);
-		opened += ps_open(protect, &k, 9, pkt, 20, 100);
+		opened += try_open(&k, 9, pkt, CORRUPT_HDR);
+		pkt[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 	CU_ASSERT_EQUAL(opened, 0);
-	memcpy(pkt, sealed, sizeof(pkt));
-	CU_ASSERT(!ps_open(protect, &k, 10, pkt, 20, 100));
-	memcpy(pkt, sealed, sizeof(pkt));
-	CU_ASSERT(!ps_open(protect, &other, 9, pkt, 20, 100));
-	memcpy(pkt, sealed, sizeof(pkt));
-	CU_ASSERT(!ps_open(protect, &k, 9, pkt, 19, 101));
-	memcpy(pkt, sealed, sizeof(pkt));
-	CU_ASSERT(ps_open(protect, &k, 9, pkt, 20, 100));
+	CU_ASSERT(!try_open(&k, 10, pkt, CORRUPT_HDR));
+	CU_ASSERT(!try_open(&k, 9 + (UINT64_C(1) << 61), pkt, CORRUPT_HDR));
+	CU_ASSERT(!try_open(&other, 9, pkt, CORRUPT_HDR));
+	CU_ASSERT(!try_open(&k, 9, pkt, CORRUPT_HDR - 1));
+	CU_ASSERT(try_open(&k, 9, pkt, CORRUPT_HDR));
 }
 
 /* Every count, so that every remainder of the interleaving is seen, with different keys. */
@@ -370,6 +332,28 @@ static void test_cache(void)
 	free(tiny);
 }
 
+/* Keys that differ in one bit meet on the line of the first: each must get its own. */
+static void test_similar_keys(void)
+{
+	struct ps_protect *p = make_protect(LINES);
+	struct ps_pkt_key tx = make_key(6), k;
+	uint8_t sealed[64] = {0x41}, pkt[64];
+	unsigned int opened = 0;
+
+	ps_seal(p, &tx, 1, sealed, 10, 2, 30);
+	unmask(&tx, sealed, 8);
+	for (unsigned int bit = 0; bit < 128; bit++) {
+		memcpy(pkt, sealed, sizeof(pkt));
+		CU_ASSERT(ps_open(p, &tx, 1, pkt, 10, 30));
+		k = tx;
+		k.key[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		memcpy(pkt, sealed, sizeof(pkt));
+		opened += ps_open(p, &k, 1, pkt, 10, 30);
+	}
+	CU_ASSERT_EQUAL(opened, 0);
+	free(p);
+}
+
 /* A key of zeroes must not take a cache line never used for its own expanded form. The GCM
  * specification's test case 2. */
 static void test_zero_key(void)
@@ -421,7 +405,7 @@ static void test_cid(void)
 			accepted += ps_cid_read(protect, forged, &got);
 		}
 	}
-	for (unsigned int i = 0; i < 10000; i++) {
+	for (unsigned int i = 0; i < 1000000; i++) {
 		fill(forged, sizeof(forged), i);
 		accepted += ps_cid_read(protect, forged, &got);
 	}
@@ -562,6 +546,7 @@ int main(void)
 		{"corrupted packets are refused", test_corruption},
 		{"header protection masks", test_masks},
 		{"more keys than cache lines", test_cache},
+		{"similar keys", test_similar_keys},
 		{"all-zero key", test_zero_key},
 		{"wiping", test_wipe},
 		{"connection ids", test_cid},
