@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "conf.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define GLOBAL(field)  offsetof(struct ps_conf, field)
+#define PORT(field)    offsetof(struct ps_conf_port, field)
+#define SERVICE(field) offsetof(struct ps_conf_service, field)
+
+#define STRING(sec, k, off, d, h)                                                                  \
+	{                                                                                          \
+		.section = sec, .key = k, .type = PS_OPT_STRING, .offset = off, .def = d,          \
+		.help = h                                                                          \
+	}
+#define NUMBER(sec, k, off, lo, hi, d, h)                                                          \
+	{                                                                                          \
+		.section = sec, .key = k, .type = PS_OPT_NUMBER, .offset = off, .min = lo,         \
+		.max = hi, .def = d, .help = h                                                     \
+	}
+#define POWER(sec, k, off, lo, hi, d, h)                                                           \
+	{                                                                                          \
+		.section = sec, .key = k, .type = PS_OPT_NUMBER, .offset = off, .min = lo,         \
+		.max = hi, .power_of_two = true, .def = d, .help = h                               \
+	}
+#define CHOICE(sec, k, off, d, h, ...)                                                             \
+	{                                                                                          \
+		.section = sec, .key = k, .type = PS_OPT_CHOICE, .offset = off,                    \
+		.choices = {__VA_ARGS__}, .def = d, .help = h                                      \
+	}
+
+/* Choices are in the order of their enum. */
+/* clang-format off */
+const struct ps_option ps_options[] = {
+	STRING("penstock", "name", GLOBAL(name), "penstock",
+		"names this instance: telemetry is found under the file prefix penstock-NAME"),
+	STRING("penstock", "lcores", GLOBAL(lcores), "",
+		"processors of the workers, such as 2,4-6; the control thread takes the others. "
+		"Default: the last one. -l sets it too"),
+	CHOICE("penstock", "memory", GLOBAL(memory), "huge",
+		"packet buffers in huge pages, or in ordinary ones", "huge", "no-huge"),
+	NUMBER("penstock", "memory_mb", GLOBAL(memory_mb), 32, 65536, "128",
+		"memory for packet buffers in MB, with memory = no-huge"),
+	CHOICE("penstock", "idle", GLOBAL(idle), "poll",
+		"a worker without traffic polls on, or sleeps a few microseconds between polls; "
+		"sleep is for machines with fewer processors than work", "poll", "sleep"),
+	CHOICE("penstock", "log", GLOBAL(log), "info",
+		"lines below this level are not printed", "error", "warning", "info", "debug"),
+
+	STRING("port", "device", PORT(device), NULL,
+		"network interface (AF_XDP), PCI address, or name of a --vdev given after --"),
+	NUMBER("port", "queues", PORT(queues), 1, PS_WORKERS_MAX, "1",
+		"receive and transmit queues; queue N belongs to worker N"),
+	NUMBER("port", "first_queue", PORT(first_queue), 0, 63, "0",
+		"first queue of the interface that is used (AF_XDP)"),
+	NUMBER("port", "mbufs", PORT(mbufs), 4096, 1048576, "8192",
+		"packet buffers per queue, 2.4 KB each"),
+	POWER("port", "descriptors", PORT(descriptors), 64, 4096, "2048",
+		"length of a receive or transmit queue"),
+
+	CHOICE("service", "kind", SERVICE(kind), NULL,
+		"what is spoken there", "udp", "tpu-quic", "tpu-quic-vote"),
+	{.section = "service", .key = "address", .type = PS_OPT_ADDRS, .def = NULL,
+		.help = "IPv4 destination addresses, comma-separated, or any; "
+			"a long list goes on in address1, address2, ..."},
+	NUMBER("service", "port", SERVICE(port), 1, 65535, NULL, "UDP destination port"),
+	{.section = "service", .key = "workers", .type = PS_OPT_WORKERS, .def = "all",
+		.help = "workers that serve it, numbered from 0, such as 0,2-3; each has a feed"},
+
+	CHOICE("quic", "retry", GLOBAL(quic.retry), "off",
+		"answer a client's first packet with Retry, to prove its address", "off", "always"),
+	NUMBER("quic", "connections", GLOBAL(quic.connections), 1, 1048576, "4096",
+		"connections per worker, half-open ones included"),
+	NUMBER("quic", "handshakes", GLOBAL(quic.handshakes), 1, 4096, "64",
+		"half-open connections at once, per worker"),
+	NUMBER("quic", "streams", GLOBAL(quic.streams), 1, 1048576, "4096",
+		"transactions of which a part is missing, per worker; 4 KB each"),
+	POWER("quic", "key_cache", GLOBAL(quic.key_cache), 16, 65536, "1024",
+		"expanded packet keys held per worker"),
+	NUMBER("quic", "stream_window", GLOBAL(quic.stream_window), 1, 512, "512",
+		"streams that a client may have open at once"),
+	NUMBER("quic", "stream_deadline_ms", GLOBAL(quic.stream_deadline_ms), 10, 60000, "2000",
+		"a stream ends within this time of its first byte, or is given up"),
+	NUMBER("quic", "conn_window_kb", GLOBAL(quic.conn_window_kb), 8, 65536, "2048",
+		"bytes in flight that a client is allowed, in KB"),
+	NUMBER("quic", "idle_timeout_ms", GLOBAL(quic.idle_timeout_ms), 1000, 600000, "30000",
+		"a connection without packets is forgotten after this time"),
+	NUMBER("quic", "handshake_timeout_ms", GLOBAL(quic.handshake_timeout_ms), 100, 60000, "5000",
+		"a handshake is complete within this time, or is given up"),
+
+	STRING("feed", "dir", GLOBAL(feed.dir), "/dev/shm/penstock",
+		"directory of the feeds, named SERVICE.WORKER, in /dev/shm or a hugetlbfs mount"),
+	POWER("feed", "size_mb", GLOBAL(feed.size_mb), 1, 65536, "64",
+		"capacity of each feed in MB"),
+	STRING("feed", "group", GLOBAL(feed.group), "",
+		"group that may read the feeds; default: that of the process"),
+
+	STRING("tls", "keypair", GLOBAL(tls.keypair), "",
+		"Solana keypair file (JSON array of 64 numbers); default: a key made at start"),
+};
+/* clang-format on */
+
+const unsigned int ps_n_options = sizeof(ps_options) / sizeof(ps_options[0]);
+
+bool ps_section_named(const char *section)
+{
+	return strcmp(section, "port") == 0 || strcmp(section, "service") == 0;
+}
+
+static void print_value(FILE *out, const struct ps_option *o)
+{
+	switch (o->type) {
+	case PS_OPT_NUMBER:
+		fprintf(out, "%u..%u%s", o->min, o->max, o->power_of_two ? ", a power of two" : "");
+		break;
+	case PS_OPT_CHOICE:
+		for (int i = 0; o->choices[i] != NULL; i++)
+			fprintf(out, "%s%s", i > 0 ? "|" : "", o->choices[i]);
+		break;
+	case PS_OPT_ADDRS:
+		fputs("any | ADDRESS,...", out);
+		break;
+	case PS_OPT_WORKERS:
+		fputs("all | LIST", out);
+		break;
+	case PS_OPT_STRING:
+		fputs("TEXT", out);
+		break;
+	}
+}
+
+void ps_conf_help(FILE *out)
+{
+	const char *section = "";
+
+	for (unsigned int i = 0; i < ps_n_options; i++) {
+		const struct ps_option *o = &ps_options[i];
+
+		if (o->section != section)
+			fprintf(out, "%s[%s%s]\n", i > 0 ? "\n" : "", o->section,
+				ps_section_named(o->section) ? " NAME" : "");
+		section = o->section;
+		fprintf(out, "  %-22s ", o->key);
+		print_value(out, o);
+		if (o->def == NULL)
+			fputs(" (required)", out);
+		else if (o->def[0] != '\0')
+			fprintf(out, " (default %s)", o->def);
+		fprintf(out, "\n  %-22s %s\n", "", o->help);
+	}
+}
