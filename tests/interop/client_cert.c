@@ -113,9 +113,9 @@ static int self_sign(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
 	return rc;
 }
 
-static int load_self_signed(gnutls_certificate_credentials_t cred, gnutls_pk_algorithm_t alg)
+static int load_self_signed(
+	gnutls_certificate_credentials_t cred, gnutls_pk_algorithm_t alg, unsigned bits)
 {
-	unsigned bits = gnutls_sec_param_to_pk_bits(alg, GNUTLS_SEC_PARAM_MEDIUM);
 	gnutls_x509_privkey_t key = NULL;
 	gnutls_x509_crt_t crt = NULL;
 	int rc = gnutls_x509_privkey_init(&key);
@@ -143,9 +143,10 @@ int client_cert_load(gnutls_certificate_credentials_t cred, enum client_cert kin
 	case CLIENT_CERT_CHAIN2:
 		return load_solana(cred, 2, seed);
 	case CLIENT_CERT_RSA:
-		return load_self_signed(cred, GNUTLS_PK_RSA);
+		return load_self_signed(cred, GNUTLS_PK_RSA, 2048);
 	case CLIENT_CERT_ECDSA:
-		return load_self_signed(cred, GNUTLS_PK_ECDSA);
+		return load_self_signed(
+			cred, GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1));
 	case CLIENT_CERT_NONE:
 		break;
 	}

@@ -23,6 +23,7 @@
 #define OPEN_STREAMS   8192 /* bound of our own memory, the peer's credit may be 2^60 */
 #define IDLE_NS        (10 * NGTCP2_SECONDS)
 #define CID_BYTES      8
+#define VARINT_MAX     ((1ull << 62) - 1)
 
 struct stream {
 	LIST_ENTRY(stream) link;
@@ -83,7 +84,8 @@ int ngtcp2_conn_decode_remote_transport_params(
 	if (window_excess == 0)
 		return real(conn, data, datalen);
 	params.initial_max_stream_data_uni += window_excess;
-	params.initial_max_data += window_excess;
+	if (params.initial_max_data <= VARINT_MAX - window_excess)
+		params.initial_max_data += window_excess;
 	n = ngtcp2_encode_transport_params(buf, sizeof(buf), type, &params);
 	return n < 0 ? (int)n : real(conn, buf, (size_t)n);
 }
