@@ -23,10 +23,10 @@
  * All integers are in host byte order, except the fields named _be, which are as on the wire.
  * Times are nanoseconds; which clock is named beside them. Sizes are bytes.
  *
- * Generations: when the ring's geometry changes, Penstock renames the files to PATH.<generation>
- * and PATH.<generation>.consumer, sets retired in the old header and makes new ones at PATH. A
- * consumer drains the oldest generation that exists first, then goes on with the next; the library
- * does this inside penstock_feed_poll() and removes what is drained.
+ * Generations: when the ring's geometry changes, Penstock renames the files to PATH.gen<number> and
+ * PATH.gen<number>.consumer, sets retired in the old header and makes new ones at PATH. A consumer
+ * drains the oldest generation that exists first, then goes on with the next; the library does this
+ * inside penstock_feed_poll() and removes what is drained.
  *
  * Threads: a struct penstock_feed belongs to one thread at a time. Different feeds are independent.
  * The library takes no lock, starts no thread and allocates only in penstock_feed_attach().
