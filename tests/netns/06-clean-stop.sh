@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# SIGINT and SIGTERM end penstock within a second, with exit code 0 and the interface as it was.
+# The feeds stay: a consumer may still be reading them.
+
+. "$(dirname "$0")/lib.sh"
+need_bed
+make_bed
+write_conf "$TMP/penstock.ini"
+
+hugepages() { cat /proc/sys/vm/nr_hugepages; }
+
+huge=$(hugepages)
+for promisc in off on; do
+	ip -n "$NSS" link set srv promisc $promisc
+	before=$(in_server cat /sys/class/net/srv/flags)
+	for signal in INT TERM; do
+		start_penstock "$TMP/penstock.ini" -- --no-pci
+		client_wire send $SERVER_ADDR 8001 20
+		start=$(date +%s%N)
+		kill -$signal "$PENSTOCK_PID"
+		wait "$PENSTOCK_PID"
+		code=$?
+		ms=$((($(date +%s%N) - start) / 1000000))
+		[ $code -eq 0 ] || fail "exit code $code after SIG$signal"
+		[ $ms -lt 1000 ] || fail "SIG$signal: took $ms ms"
+		has_no_program || fail "SIG$signal: a program is left on the interface"
+		[ "$(in_server cat /sys/class/net/srv/flags)" = "$before" ] \
+			|| fail "SIG$signal: interface flags changed (promiscuous was $promisc)"
+		[ -f "$FEEDS/udp.0" ] || fail "SIG$signal: the feed is gone with its unread records"
+	done
+done
+[ "$(hugepages)" = "$huge" ] || fail "the number of huge pages changed"
+feed_has udp 80
+pass "SIGINT and SIGTERM: code 0 within a second, nothing left but the feeds"

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# Mistakes of usage and configuration: one line on stderr with the cause, exit code 2 for usage and
+# 1 otherwise, and nothing half set up.
+
+. "$(dirname "$0")/lib.sh"
+need_bed
+make_bed
+write_conf "$TMP/good.ini"
+bad=0
+
+# mistake NAME CODE WORD ARGS...: penstock ARGS ends with the code; its one line has the word.
+mistake() {
+	local name=$1 code=$2 word=$3 got lines
+	shift 3
+	timeout 20 ip netns exec "$NSS" "$PENSTOCK" "$@" >"$TMP/out" 2>"$TMP/err"
+	got=$?
+	lines=$(wc -l <"$TMP/err")
+	if [ $got -ne "$code" ] || [ "$lines" -ne 1 ] || ! grep -qi -- "$word" "$TMP/err"; then
+		echo "$name: exit code $got (expected $code), $lines lines, expected \"$word\" in:"
+		sed 's/^/  /' "$TMP/err" | head -n 5
+		bad=$((bad + 1))
+	fi
+	if ! has_no_program; then
+		echo "$name: left an XDP program behind"
+		bad=$((bad + 1))
+	fi
+	if [ -e "$FEEDS" ]; then
+		echo "$name: left feeds behind"
+		bad=$((bad + 1))
+		rm -rf "$FEEDS"
+	fi
+}
+# config NAME CODE WORD: run with the configuration on standard input.
+config() {
+	cat >"$TMP/$1.ini"
+	mistake "$1" "$2" "$3" run -c "$TMP/$1.ini" -- --no-pci
+}
+# override NAME CODE WORD -o VALUE...: run with the good configuration changed.
+override() {
+	local name=$1 code=$2 word=$3
+	shift 3
+	mistake "$name" "$code" "$word" run -c "$TMP/good.ini" "$@" -- --no-pci
+}
+
+mistake "unknown command" 2 frobnicate frobnicate
+mistake "unknown option" 2 frobnicate run -c "$TMP/good.ini" --frobnicate
+mistake "option without a value" 2 -c run -c
+mistake "feed without a path" 2 feed feed
+mistake "feed that is not there" 1 "$TMP/nothing" feed "$TMP/nothing" --count 1
+mistake "unreadable configuration" 1 "$TMP/nothing.ini" run -c "$TMP/nothing.ini" -- --no-pci
+mistake "a directory as configuration" 1 "$TMP" run -c "$TMP" -- --no-pci
+config "malformed" 1 malformed.ini <<<"this is no configuration"
+config "unknown-key" 1 colour < <(cat "$TMP/good.ini"; echo "colour = blue")
+config "unknown-section" 1 garden < <(cat "$TMP/good.ini"; printf '[garden]\nsize = 1\n')
+config "no-port" 1 port < <(sed '/^\[port/,/^device/d' "$TMP/good.ini")
+config "port-used-twice" 1 8001 < <(cat "$TMP/good.ini"
+	printf '[service again]\nkind = udp\naddress = any\nport = 8001\n')
+config "bad-address" 1 10.77.0.999 < <(sed 's/10\.77\.0\.2/10.77.0.999/' "$TMP/good.ini")
+override "bad number" 1 size_mb -o feed.size_mb=many
+override "override without a value" 2 feed.size_mb -o feed.size_mb
+override "no such lcore" 1 "4[0-9][0-9]" -l 499
+override "no such interface" 1 nosuch0 -o port.net.device=nosuch0
+override "feeds in a missing place" 1 /nowhere -o feed.dir=/nowhere/at/all
+ip -n "$NSS" link set srv down
+override "interface down" 1 "link set"
+ip -n "$NSS" link set srv up
+
+# No huge pages: only where there are none, and the machine's own are not touched.
+if ! grep -qx 0 /proc/sys/vm/nr_hugepages; then
+	echo "not tried: huge pages are reserved here"
+else
+	override "no huge pages" 1 huge -o penstock.memory=huge
+fi
+
+# A full /dev/shm: a small file system of our own in its place.
+mkdir "$TMP/small"
+if mount -t tmpfs -o size=64k penstock-netns "$TMP/small" 2>/dev/null; then
+	override "full memory file system" 1 "$TMP/small" -o "feed.dir=$TMP/small/feeds"
+	umount "$TMP/small"
+else
+	echo "not tried: tmpfs cannot be mounted here"
+fi
+
+# No permission: a user without capabilities.
+chmod 755 "$TMP"
+chmod 644 "$TMP"/*.ini
+in_server setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all \
+	"$PENSTOCK" run -c "$TMP/good.ini" -- --no-pci >"$TMP/out" 2>"$TMP/err"
+code=$?
+if [ -r "$PENSTOCK" ] && { [ $code -ne 1 ] || [ "$(wc -l <"$TMP/err")" -ne 1 ]; }; then
+	echo "no permission: exit code $code (expected 1), $(wc -l <"$TMP/err") lines"
+	sed 's/^/  /' "$TMP/err" | head -n 5
+	bad=$((bad + 1))
+fi
+
+[ $bad -eq 0 ] || fail "$bad mistakes answered wrongly"
+pass "each mistake is answered by one line and the right exit code"
