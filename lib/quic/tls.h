@@ -3,7 +3,8 @@
 
 /* TLS 1.3 for QUIC (RFC 8446, RFC 9001 section 4): handshake bytes in, handshake bytes and secrets
  * out. Resumable: a step may answer PENDING, so that a slow library runs on a helper thread and a
- * fast one inline. tls_gnutls.c is the first backend and the only file that names GnuTLS.
+ * fast one inline. tls.c keeps sessions and the thread; tls_gnutls.c is the first backend
+ * (tls_backend.h) and the only file that names GnuTLS.
  *
  * Ownership. A ps_tls_io belongs to the caller (the engine's half-open object) and never moves.
  * From a ps_tls_step() that answers PENDING until ps_tls_completed() returns it, the io belongs to
@@ -11,8 +12,11 @@
  * is pending the backend finishes with the io first and hands it back through ps_tls_completed()
  * with ended set, and only then may the memory be used again.
  *
- * The engine's thread calls every function here but creation; none of them allocates, locks or
- * blocks on that thread when the context is threaded. */
+ * The engine's thread calls every function here but creation; none of them allocates, locks, blocks
+ * or makes a system call on that thread when the context is threaded: the library's work, making
+ * and freeing its session included, is done by the helper, which looks for work every 0.01 to 0.1
+ * ms when idle. So an ended session counts as in use until ps_tls_completed() was called after the
+ * helper let go of it. */
 #ifndef PS_QUIC_TLS_H
 #define PS_QUIC_TLS_H
 
@@ -26,9 +30,10 @@
 /* Encryption levels that carry CRYPTO frames, in order; also packet-number spaces. */
 enum ps_level { PS_LEVEL_INITIAL, PS_LEVEL_HANDSHAKE, PS_LEVEL_APP, PS_LEVELS };
 
-#define PS_TLS_IN_MAX  16384 /* longest run of handshake bytes given in one step */
-#define PS_TLS_OUT_MAX 4096  /* all handshake bytes a role sends at one level */
-#define PS_ALPN_MAX    32
+#define PS_TLS_IN_MAX       16384 /* longest message, and run of bytes given in one step */
+#define PS_TLS_OUT_MAX      4096  /* all handshake bytes a role sends at one level */
+#define PS_ALPN_MAX         32
+#define PS_TLS_SESSIONS_MAX (1U << 20)
 
 enum ps_tls_result {
 	PS_TLS_MORE,    /* progress; feed more input when it comes */
@@ -38,7 +43,7 @@ enum ps_tls_result {
 };
 
 struct ps_tls_secret {
-	bool ready;
+	bool ready;             /* both are known */
 	uint8_t rx[32], tx[32]; /* traffic secrets, TLS_AES_128_GCM_SHA256 */
 };
 
@@ -76,12 +81,14 @@ struct ps_tls_config {
 	uint8_t seed[32];    /* Ed25519 private key seed of our certificate (RFC 8032) */
 	bool no_certificate; /* client role, for tests: present none */
 	const char *server_name; /* client role: SNI, may be NULL */
-	const char *priority;    /* client role, for tests: other than the default cipher list */
+	const char *priority;    /* client role, for tests: the backend's own notation of versions,
+				  * ciphers and groups, instead of the default */
 };
 
 struct ps_tls;
 
-/* Allocates; starts the helper thread when threaded (named ps-tls, all signals blocked). */
+/* Allocates; starts the helper thread when threaded (named ps-tls, all signals blocked, on the
+ * processors that the caller may run on). */
 struct ps_tls *ps_tls_new(const struct ps_tls_config *c, struct ps_err *e);
 /* Stops the thread and frees what is left; no io is touched afterwards. */
 void ps_tls_free(struct ps_tls *t);
@@ -89,12 +96,13 @@ void ps_tls_free(struct ps_tls *t);
 /* Claims a session for io: clears every backend -> caller field. False when the limit is reached.
  */
 bool ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io);
-/* Runs the handshake on with io->in. One step at a time per io. */
+/* Runs the handshake on with io->in, any part of a message or several. One step at a time per io.
+ * After DONE or ALERT further input is ignored and the answer repeated. */
 enum ps_tls_result ps_tls_step(struct ps_tls *t, struct ps_tls_io *io);
 /* The next io whose pending step ended (io->result says how), NULL when there is none now. */
 struct ps_tls_io *ps_tls_completed(struct ps_tls *t);
-/* Gives the session back; needs nothing further from the peer. True: done. False: a step is
- * pending, the io comes back through ps_tls_completed() with ended set. */
+/* Gives the session back; needs nothing further from the peer. True: done, io is free. False: a
+ * step is pending, the io comes back through ps_tls_completed() with ended set. */
 bool ps_tls_end(struct ps_tls *t, struct ps_tls_io *io);
 
 /* Builds the minimal self-signed X.509 certificate that Solana peers exchange around an Ed25519 key

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ps_be.h"
+#include "ps_spsc.h"
+#include "tls_backend.h"
+
+/* The helper naps when it has nothing to do, so that handing it work costs no system call. */
+#define NAP_MIN_NS 10000
+#define NAP_MAX_NS 100000
+
+enum { CLIENT_HELLO = 1, SERVER_HELLO = 2 };
+
+enum job { JOB_STEP, JOB_END };
+
+/* The peer's handshake messages, RFC 8446 section 4: type, 24-bit length, body. */
+struct framing {
+	enum ps_level level;
+	uint8_t header[4], header_len;
+	uint32_t body_left;
+};
+
+/* At any time a session is in one place: free, idle with its io, or in the rings. The thread that
+ * runs the jobs owns h, framing and over; the engine's thread pending and ending; the rest passes
+ * between them with the session through the rings. */
+struct session {
+	struct ps_tls_io *io;       /* NULL once ended */
+	struct ps_tls_handshake *h; /* made by the first step */
+	struct framing framing;
+	enum job job;
+	bool over;    /* a step answered DONE or ALERT */
+	bool pending; /* a step is in the rings */
+	bool ending;  /* ps_tls_end() came meanwhile */
+};
+
+struct ps_tls {
+	struct ps_spsc todo, done; /* of struct session */
+	atomic_bool stop;
+	bool server, threaded;
+	struct ps_tls_lib *lib;
+	uint32_t sessions, free_count;
+	struct session *session; /* array */
+	struct session **free;   /* stack */
+	void **slots;            /* of both rings */
+	pthread_t thread;
+};
+
+/* Libraries buffer what a message's length announces and join the bytes of different levels, so
+ * both are checked here: nothing longer than PS_TLS_IN_MAX, no message across a change of keys
+ * (RFC 8446 section 5.1), nothing but hellos before there are keys. 0 or an alert. */
+static uint8_t check_framing(
+	struct framing *f, enum ps_level level, uint8_t hello, const uint8_t *p, size_t len)
+{
+	if (level != f->level && (f->header_len > 0 || f->body_left > 0))
+		return PS_TLS_ALERT_UNEXPECTED_MESSAGE;
+	f->level = level;
+	while (len > 0) {
+		size_t n = len < f->body_left ? len : f->body_left;
+
+		if (n == 0) {
+			n = 1;
+			f->header[f->header_len++] = *p;
+		} else {
+			f->body_left -= n;
+		}
+		p += n;
+		len -= n;
+		if (f->header_len < sizeof(f->header))
+			continue;
+		f->header_len = 0;
+		f->body_left = ps_be32_load(f->header) & 0xffffff;
+		if (level == PS_LEVEL_INITIAL && f->header[0] != hello)
+			return PS_TLS_ALERT_UNEXPECTED_MESSAGE;
+		if (f->body_left > PS_TLS_IN_MAX)
+			return PS_TLS_ALERT_DECODE_ERROR;
+	}
+	return 0;
+}
+
+static enum ps_tls_result advance(struct ps_tls *t, struct session *s)
+{
+	struct ps_tls_io *io = s->io;
+	enum ps_level level =
+		io->secret[PS_LEVEL_HANDSHAKE].ready ? PS_LEVEL_HANDSHAKE : PS_LEVEL_INITIAL;
+
+	if (s->h == NULL)
+		s->h = ps_tls_handshake_new(t->lib, io);
+	if (s->h == NULL) {
+		io->alert = PS_TLS_ALERT_INTERNAL_ERROR;
+		return PS_TLS_ALERT;
+	}
+	if (io->in_len > 0) {
+		io->alert = io->in_level != level ? PS_TLS_ALERT_UNEXPECTED_MESSAGE
+						  : check_framing(&s->framing, level,
+							    t->server ? CLIENT_HELLO : SERVER_HELLO,
+							    io->in, io->in_len);
+		if (io->alert != 0)
+			return PS_TLS_ALERT;
+	}
+	return ps_tls_handshake_step(s->h);
+}
+
+static void run_job(struct ps_tls *t, struct session *s)
+{
+	if (s->job == JOB_END) {
+		ps_tls_handshake_free(s->h);
+		s->h = NULL;
+	} else if (!s->over) {
+		s->io->result = advance(t, s);
+		s->over = s->io->result != PS_TLS_MORE;
+	}
+}
+
+static void *helper_main(void *arg)
+{
+	struct ps_tls *t = arg;
+	struct timespec nap = {.tv_nsec = NAP_MIN_NS};
+
+	pthread_setname_np(pthread_self(), "ps-tls");
+	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
+		struct session *s = ps_spsc_pop(&t->todo);
+
+		if (s == NULL) {
+			nanosleep(&nap, NULL);
+			nap.tv_nsec = nap.tv_nsec * 2 < NAP_MAX_NS ? nap.tv_nsec * 2 : NAP_MAX_NS;
+			continue;
+		}
+		nap.tv_nsec = NAP_MIN_NS;
+		run_job(t, s);
+		ps_spsc_push(&t->done, s); /* has room: one entry per session */
+	}
+	return NULL;
+}
+
+bool ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io)
+{
+	struct session *s;
+
+	if (t->free_count == 0)
+		return false;
+	s = t->free[--t->free_count];
+	*s = (struct session){.io = io};
+	io->session = s;
+	io->result = PS_TLS_MORE;
+	io->alert = 0;
+	io->ended = false;
+	memset(io->out_len, 0, sizeof(io->out_len));
+	memset(io->secret, 0, sizeof(io->secret));
+	io->peer_tp_len = 0;
+	io->peer_has_key = false;
+	memset(io->peer_key, 0, sizeof(io->peer_key));
+	return true;
+}
+
+enum ps_tls_result ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
+{
+	struct session *s = io->session;
+
+	s->job = JOB_STEP;
+	if (!t->threaded) {
+		run_job(t, s);
+		return io->result;
+	}
+	s->pending = true;
+	ps_spsc_push(&t->todo, s); /* has room: one entry per session */
+	return PS_TLS_PENDING;
+}
+
+/* Parts session and io; the session becomes free when the library let go of it. */
+static void retire(struct ps_tls *t, struct session *s)
+{
+	s->io->session = NULL;
+	s->io = NULL;
+	s->job = JOB_END;
+	if (t->threaded) {
+		ps_spsc_push(&t->todo, s);
+	} else {
+		run_job(t, s);
+		t->free[t->free_count++] = s;
+	}
+}
+
+struct ps_tls_io *ps_tls_completed(struct ps_tls *t)
+{
+	struct session *s;
+
+	while ((s = ps_spsc_pop(&t->done)) != NULL) {
+		struct ps_tls_io *io = s->io;
+
+		if (s->job == JOB_END) {
+			t->free[t->free_count++] = s;
+			continue;
+		}
+		s->pending = false;
+		if (s->ending) {
+			io->ended = true;
+			retire(t, s);
+		}
+		return io;
+	}
+	return NULL;
+}
+
+bool ps_tls_end(struct ps_tls *t, struct ps_tls_io *io)
+{
+	struct session *s = io->session;
+
+	if (s == NULL)
+		return true;
+	if (s->pending) {
+		s->ending = true;
+		return false;
+	}
+	retire(t, s);
+	return true;
+}
+
+static bool allocate_sessions(struct ps_tls *t, uint32_t sessions)
+{
+	uint32_t capacity = 1;
+
+	while (capacity < sessions)
+		capacity *= 2;
+	t->session = calloc(sessions, sizeof(t->session[0]));
+	t->free = calloc(sessions, sizeof(t->free[0]));
+	t->slots = calloc(2 * (size_t)capacity, sizeof(t->slots[0]));
+	if (t->session == NULL || t->free == NULL || t->slots == NULL)
+		return false;
+	ps_spsc_init(&t->todo, t->slots, capacity);
+	ps_spsc_init(&t->done, t->slots + capacity, capacity);
+	t->sessions = sessions;
+	for (uint32_t i = sessions; i > 0; i--)
+		t->free[t->free_count++] = &t->session[i - 1];
+	return true;
+}
+
+static int start_helper(struct ps_tls *t)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&t->thread, NULL, helper_main, t);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	t->threaded = rc == 0;
+	return -rc;
+}
+
+static int set_up(struct ps_tls *t, const struct ps_tls_config *c, struct ps_err *e)
+{
+	int rc;
+
+	t->server = c->server;
+	if (!allocate_sessions(t, c->sessions))
+		return ps_fail(e, ENOMEM, "no memory for %u TLS sessions", c->sessions);
+	t->lib = ps_tls_lib_new(c, e);
+	if (t->lib == NULL)
+		return -EINVAL;
+	rc = c->threaded ? start_helper(t) : 0;
+	return rc < 0 ? ps_fail(e, -rc, "cannot start the TLS thread: %s", strerror(-rc)) : 0;
+}
+
+struct ps_tls *ps_tls_new(const struct ps_tls_config *c, struct ps_err *e)
+{
+	struct ps_tls *t;
+
+	if (c->sessions == 0 || c->sessions > PS_TLS_SESSIONS_MAX || c->alpn[0] == '\0' ||
+		strlen(c->alpn) > PS_ALPN_MAX) {
+		ps_fail(e, EINVAL, "TLS needs 1 to %u sessions and an ALPN of 1 to %d bytes",
+			PS_TLS_SESSIONS_MAX, PS_ALPN_MAX);
+		return NULL;
+	}
+	t = aligned_alloc(_Alignof(struct ps_tls), sizeof(*t));
+	if (t == NULL) {
+		ps_fail(e, ENOMEM, "no memory for TLS");
+		return NULL;
+	}
+	memset(t, 0, sizeof(*t));
+	if (set_up(t, c, e) < 0) {
+		ps_tls_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void ps_tls_free(struct ps_tls *t)
+{
+	if (t == NULL)
+		return;
+	if (t->threaded) {
+		atomic_store_explicit(&t->stop, true, memory_order_relaxed);
+		pthread_join(t->thread, NULL);
+	}
+	for (uint32_t i = 0; i < t->sessions; i++)
+		ps_tls_handshake_free(t->session[i].h);
+	ps_tls_lib_free(t->lib);
+	free(t->slots);
+	free(t->free);
+	free(t->session);
+	free(t);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* The two ends of a TLS handshake for test_tls.c: ps_tls in either role, and a client of bare
+ * GnuTLS. */
+#ifndef PS_TEST_TLS_ENDS_H
+#define PS_TEST_TLS_ENDS_H
+
+#include <CUnit/Basic.h>
+#include <gnutls/abstract.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ps_time.h"
+#include "tls.h"
+
+#define SEED_SERVER 0x11
+#define SEED_CLIENT 0x22
+#define TIMEOUT_NS  (20ULL * 1000 * 1000 * 1000)
+
+/* One end of a handshake: its context, its io, and what of its output the other end has read. */
+struct end {
+	struct ps_tls *tls;
+	struct ps_tls_io io;
+	uint16_t given[PS_LEVELS - 1];
+	enum ps_tls_result result;
+};
+
+static void end_open(struct end *e, const struct ps_tls_config *c)
+{
+	struct ps_err err;
+
+	memset(e, 0, sizeof(*e));
+	e->tls = ps_tls_new(c, &err);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e->tls);
+	e->io.tp_len = c->server ? 60 : 70;
+	memset(e->io.tp, c->server ? 0xa5 : 0x5a, e->io.tp_len);
+	CU_ASSERT_TRUE_FATAL(ps_tls_begin(e->tls, &e->io));
+}
+
+static void end_close(struct end *e)
+{
+	CU_ASSERT_TRUE(ps_tls_end(e->tls, &e->io));
+	ps_tls_free(e->tls);
+}
+
+static struct ps_tls_config config(bool server, bool threaded)
+{
+	struct ps_tls_config c = {
+		.server = server, .threaded = threaded, .sessions = 4, .alpn = "solana-tpu"};
+
+	memset(c.seed, server ? SEED_SERVER : SEED_CLIENT, sizeof(c.seed));
+	return c;
+}
+
+static struct ps_tls_io *wait_completed(struct ps_tls *t)
+{
+	uint64_t end = ps_now_ns() + TIMEOUT_NS;
+	struct ps_tls_io *io;
+
+	while ((io = ps_tls_completed(t)) == NULL && ps_now_ns() < end)
+		sched_yield();
+	return io;
+}
+
+static enum ps_tls_result end_step(
+	struct end *e, enum ps_level level, const uint8_t *in, uint16_t len)
+{
+	e->io.in_level = level;
+	e->io.in = in;
+	e->io.in_len = len;
+	e->result = ps_tls_step(e->tls, &e->io);
+	if (e->result == PS_TLS_PENDING) {
+		CU_ASSERT_PTR_EQUAL_FATAL(wait_completed(e->tls), &e->io);
+		e->result = e->io.result;
+	}
+	return e->result;
+}
+
+/* Carries everything new from one end to the other, chunk bytes a step; true if there was any. */
+static bool carry(struct end *from, struct end *to, uint16_t chunk)
+{
+	bool any = false;
+
+	for (enum ps_level l = PS_LEVEL_INITIAL; l < PS_LEVEL_APP; l++) {
+		while (from->given[l] < from->io.out_len[l] && to->result != PS_TLS_ALERT) {
+			uint16_t n = from->io.out_len[l] - from->given[l];
+
+			n = n < chunk ? n : chunk;
+			end_step(to, l, from->io.out[l] + from->given[l], n);
+			from->given[l] += n;
+			any = true;
+		}
+	}
+	return any;
+}
+
+static void handshake(struct end *client, struct end *server, uint16_t chunk)
+{
+	end_step(client, PS_LEVEL_INITIAL, NULL, 0);
+	while (carry(client, server, chunk) || carry(server, client, chunk))
+		;
+}
+
+static void public_key(uint8_t seed_byte, uint8_t key[32])
+{
+	uint8_t seed[32], der[1024];
+	gnutls_datum_t d = {der, 0}, x;
+	gnutls_ecc_curve_t curve;
+	gnutls_x509_crt_t crt;
+
+	memset(seed, seed_byte, sizeof(seed));
+	d.size = ps_tls_certificate(seed, der, sizeof(der));
+	gnutls_x509_crt_init(&crt);
+	CU_ASSERT_EQUAL_FATAL(gnutls_x509_crt_import(crt, &d, GNUTLS_X509_FMT_DER), 0);
+	CU_ASSERT_EQUAL_FATAL(gnutls_x509_crt_get_pk_ecc_raw(crt, &curve, &x, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(x.size, 32);
+	memcpy(key, x.data, 32);
+	gnutls_free(x.data);
+	gnutls_x509_crt_deinit(crt);
+}
+
+static void check_same_secrets(const struct ps_tls_io *a, const struct ps_tls_io *b)
+{
+	static const uint8_t zero[32];
+
+	for (enum ps_level l = PS_LEVEL_HANDSHAKE; l <= PS_LEVEL_APP; l++) {
+		CU_ASSERT_TRUE(a->secret[l].ready && b->secret[l].ready);
+		CU_ASSERT_EQUAL(memcmp(a->secret[l].rx, b->secret[l].tx, 32), 0);
+		CU_ASSERT_EQUAL(memcmp(a->secret[l].tx, b->secret[l].rx, 32), 0);
+		CU_ASSERT_NOT_EQUAL(memcmp(a->secret[l].rx, a->secret[l].tx, 32), 0);
+		CU_ASSERT_NOT_EQUAL(memcmp(a->secret[l].rx, zero, 32), 0);
+	}
+}
+
+static void check_done(struct end *client, struct end *server)
+{
+	uint8_t key[32];
+
+	CU_ASSERT_EQUAL(client->result, PS_TLS_DONE);
+	CU_ASSERT_EQUAL(server->result, PS_TLS_DONE);
+	check_same_secrets(&client->io, &server->io);
+	public_key(SEED_SERVER, key);
+	CU_ASSERT_TRUE(client->io.peer_has_key);
+	CU_ASSERT_EQUAL(memcmp(client->io.peer_key, key, 32), 0);
+	public_key(SEED_CLIENT, key);
+	CU_ASSERT_TRUE(server->io.peer_has_key);
+	CU_ASSERT_EQUAL(memcmp(server->io.peer_key, key, 32), 0);
+	CU_ASSERT_EQUAL(client->io.peer_tp_len, server->io.tp_len);
+	CU_ASSERT_EQUAL(memcmp(client->io.peer_tp, server->io.tp, server->io.tp_len), 0);
+	CU_ASSERT_EQUAL(server->io.peer_tp_len, client->io.tp_len);
+	CU_ASSERT_EQUAL(memcmp(server->io.peer_tp, client->io.tp, client->io.tp_len), 0);
+}
+
+/* A client of bare GnuTLS, for what ps_tls cannot be made to send. */
+struct raw {
+	gnutls_session_t gs;
+	gnutls_certificate_credentials_t cred;
+	struct end to; /* the server */
+	uint8_t out[2][8192];
+	size_t out_len[2], given[2]; /* given: to the server */
+	bool transport_parameters, complete;
+};
+
+static int raw_out(gnutls_session_t gs, gnutls_record_encryption_level_t level,
+	gnutls_handshake_description_t type, const void *data, size_t size)
+{
+	struct raw *r = gnutls_session_get_ptr(gs);
+	int l = level == GNUTLS_ENCRYPTION_LEVEL_INITIAL ? 0 : 1;
+
+	(void)type;
+	CU_ASSERT_FATAL(size <= sizeof(r->out[l]) - r->out_len[l]);
+	memcpy(r->out[l] + r->out_len[l], data, size);
+	r->out_len[l] += size;
+	return 0;
+}
+
+static int raw_tp_in(gnutls_session_t gs, const unsigned char *data, size_t size)
+{
+	(void)gs;
+	(void)data;
+	(void)size;
+	return 0;
+}
+
+static int raw_tp_out(gnutls_session_t gs, gnutls_buffer_t out)
+{
+	struct raw *r = gnutls_session_get_ptr(gs);
+
+	if (!r->transport_parameters)
+		return 0;
+	gnutls_buffer_append_data(out, "\x04\x01\x20", 3);
+	return 3;
+}
+
+static int raw_alert(gnutls_session_t gs, gnutls_record_encryption_level_t level,
+	gnutls_alert_level_t severity, gnutls_alert_description_t alert)
+{
+	(void)gs;
+	(void)level;
+	(void)severity;
+	(void)alert;
+	return 0;
+}
+
+static void raw_open(struct raw *r, bool alpn, bool transport_parameters, bool share_p256)
+{
+	const char *priority =
+		share_p256 ? "NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-SECP256R1:"
+			     "+GROUP-X25519:%DISABLE_TLS13_COMPAT_MODE"
+			   : "NORMAL:-VERS-ALL:+VERS-TLS1.3:%DISABLE_TLS13_COMPAT_MODE";
+	gnutls_datum_t name = {(unsigned char *)"solana-tpu", 10};
+	struct ps_tls_config s = config(true, false);
+
+	memset(r, 0, sizeof(*r));
+	end_open(&r->to, &s);
+	r->transport_parameters = transport_parameters;
+	gnutls_certificate_allocate_credentials(&r->cred);
+	gnutls_init(&r->gs, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_FORCE_CLIENT_CERT |
+				    (share_p256 ? GNUTLS_KEY_SHARE_TOP : 0));
+	gnutls_session_set_ptr(r->gs, r);
+	CU_ASSERT_EQUAL_FATAL(gnutls_priority_set_direct(r->gs, priority, NULL), 0);
+	gnutls_credentials_set(r->gs, GNUTLS_CRD_CERTIFICATE, r->cred);
+	if (alpn)
+		gnutls_alpn_set_protocols(r->gs, &name, 1, 0);
+	gnutls_handshake_set_read_function(r->gs, raw_out);
+	gnutls_alert_set_read_function(r->gs, raw_alert);
+	gnutls_session_ext_register(r->gs, "tp", 0x39, GNUTLS_EXT_TLS, raw_tp_in, raw_tp_out, NULL,
+		NULL, NULL,
+		GNUTLS_EXT_FLAG_TLS | GNUTLS_EXT_FLAG_CLIENT_HELLO | GNUTLS_EXT_FLAG_EE);
+}
+
+static void raw_close(struct raw *r)
+{
+	gnutls_deinit(r->gs);
+	gnutls_certificate_free_credentials(r->cred);
+	end_close(&r->to);
+}
+
+static gnutls_x509_crt_t certify(gnutls_x509_privkey_t key, const char *name,
+	gnutls_x509_crt_t issuer, gnutls_x509_privkey_t issuer_key)
+{
+	gnutls_digest_algorithm_t digest =
+		gnutls_x509_privkey_get_pk_algorithm(issuer_key) == GNUTLS_PK_EDDSA_ED25519
+			? GNUTLS_DIG_SHA512
+			: GNUTLS_DIG_SHA256;
+	gnutls_x509_crt_t crt;
+	gnutls_datum_t der;
+
+	gnutls_x509_crt_init(&crt);
+	gnutls_x509_crt_set_version(crt, 3);
+	gnutls_x509_crt_set_serial(crt, "\x01", 1);
+	gnutls_x509_crt_set_activation_time(crt, 0);
+	gnutls_x509_crt_set_expiration_time(crt, 2000000000);
+	gnutls_x509_crt_set_dn(crt, name, NULL);
+	gnutls_x509_crt_set_key(crt, key);
+	CU_ASSERT_EQUAL_FATAL(
+		gnutls_x509_crt_sign2(crt, issuer ? issuer : crt, issuer_key, digest, 0), 0);
+	/* Read back, or GnuTLS does not see the names when it orders a chain. */
+	CU_ASSERT_EQUAL_FATAL(gnutls_x509_crt_export2(crt, GNUTLS_X509_FMT_DER, &der), 0);
+	gnutls_x509_crt_deinit(crt);
+	gnutls_x509_crt_init(&crt);
+	CU_ASSERT_EQUAL_FATAL(gnutls_x509_crt_import(crt, &der, GNUTLS_X509_FMT_DER), 0);
+	gnutls_free(der.data);
+	return crt;
+}
+
+/* Gives the client a certificate of this kind, self-signed or the second of a chain. */
+static void raw_certificate(
+	struct raw *r, gnutls_pk_algorithm_t pk, unsigned int bits, unsigned int count)
+{
+	gnutls_x509_privkey_t key, root_key;
+	gnutls_x509_crt_t root, chain[2];
+
+	gnutls_x509_privkey_init(&key);
+	gnutls_x509_privkey_init(&root_key);
+	CU_ASSERT_EQUAL_FATAL(gnutls_x509_privkey_generate(key, pk, bits, 0), 0);
+	CU_ASSERT_EQUAL_FATAL(gnutls_x509_privkey_generate(root_key, pk, bits, 0), 0);
+	/* GnuTLS would not send the self-signed end of a chain. */
+	root = certify(root_key, "CN=root", NULL, root_key);
+	chain[1] = certify(root_key, "CN=between", root, root_key);
+	chain[0] = count == 2 ? certify(key, "CN=leaf", chain[1], root_key)
+			      : certify(key, "CN=self", NULL, key);
+	CU_ASSERT_EQUAL_FATAL(gnutls_certificate_set_x509_key(r->cred, chain, count, key), 0);
+	gnutls_x509_crt_deinit(root);
+	gnutls_x509_crt_deinit(chain[0]);
+	gnutls_x509_crt_deinit(chain[1]);
+	gnutls_x509_privkey_deinit(root_key);
+	gnutls_x509_privkey_deinit(key);
+}
+
+static void raw_step(struct raw *r)
+{
+	/* Once complete, another call would ask for a key update. */
+	if (!r->complete)
+		r->complete = gnutls_handshake(r->gs) == 0;
+}
+
+static void raw_handshake(struct raw *r)
+{
+	struct end *to = &r->to;
+	bool any = true;
+
+	while (any && to->result != PS_TLS_ALERT) {
+		any = false;
+		raw_step(r);
+		for (int l = 0; l < 2 && to->result != PS_TLS_ALERT; l++) {
+			size_t n = r->out_len[l] - r->given[l];
+
+			if (n == 0)
+				continue;
+			end_step(to, l, r->out[l] + r->given[l], n);
+			r->given[l] += n;
+			any = true;
+		}
+		for (int l = 0; l < 2; l++) {
+			size_t n = to->io.out_len[l] - to->given[l];
+
+			if (n == 0)
+				continue;
+			gnutls_handshake_write(r->gs,
+				l == 0 ? GNUTLS_ENCRYPTION_LEVEL_INITIAL
+				       : GNUTLS_ENCRYPTION_LEVEL_HANDSHAKE,
+				to->io.out[l] + to->given[l], n);
+			raw_step(r);
+			to->given[l] += n;
+			any = true;
+		}
+	}
+}
+
+#endif
