@@ -210,10 +210,7 @@ static bool parse(struct run *r, int argc, char **argv)
 			return false;
 		}
 	}
-	if (cl->gen.max == 0) {
-		cl->gen.min = cl->gen.large ? TXGEN_SIZE_MAX + 1 : TXGEN_SIZE_MIN;
-		cl->gen.max = cl->gen.large ? TXGEN_LARGE_SIZE_MAX : TXGEN_SIZE_MAX;
-	}
+	txgen_default_sizes(&cl->gen);
 	if (!txgen_valid(&cl->gen)) {
 		fprintf(stderr, "no transactions of %u-%u bytes\n", cl->gen.min, cl->gen.max);
 		return false;

@@ -214,3 +214,11 @@ bool txgen_parse_sizes(struct txgen *g, const char *arg)
 	g->max = g->min;
 	return true;
 }
+
+void txgen_default_sizes(struct txgen *g)
+{
+	if (g->max > 0)
+		return;
+	g->min = g->large ? TXGEN_SIZE_MAX + 1 : TXGEN_SIZE_MIN;
+	g->max = g->large ? TXGEN_LARGE_SIZE_MAX : TXGEN_SIZE_MAX;
+}

@@ -54,6 +54,9 @@ bool txgen_valid(const struct txgen *g);
 /* "MIN-MAX" or "SIZE" into g; false when it is neither. */
 bool txgen_parse_sizes(struct txgen *g, const char *arg);
 
+/* Where max is 0: 134-1232, large 1233-4096. */
+void txgen_default_sizes(struct txgen *g);
+
 /* Writes transaction index of a valid g to out (room for TXGEN_LARGE_SIZE_MAX bytes), returns its
  * length. */
 size_t txgen_make(const struct txgen *g, uint64_t index, uint8_t *out);
