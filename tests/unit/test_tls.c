@@ -273,6 +273,22 @@ static void run_certificate(
 	raw_close(&r);
 }
 
+static void test_solana_certificate(void)
+{
+	uint8_t seed[32], key[32];
+	struct raw r;
+
+	memset(seed, SEED_CLIENT, sizeof(seed));
+	public_key(SEED_CLIENT, key);
+	raw_open(&r, true, true, false);
+	raw_solana_certificate(&r, seed, key);
+	raw_handshake(&r);
+	CU_ASSERT_EQUAL(r.to.result, PS_TLS_DONE);
+	CU_ASSERT_TRUE(r.to.io.peer_has_key);
+	CU_ASSERT_EQUAL(memcmp(r.to.io.peer_key, key, 32), 0);
+	raw_close(&r);
+}
+
 static void test_other_certificates(void)
 {
 	run_certificate(GNUTLS_PK_EDDSA_ED25519, 256, 1, true);
@@ -400,7 +416,41 @@ static void test_bad_config(void)
 	ps_tls_free(NULL);
 }
 
-/* Prints what a server handshake costs; the bound is only there to catch a sleep in the way. */
+static void test_output_overflow(void)
+{
+	struct ps_tls_config c = config(false, false);
+	struct end client;
+
+	end_open(&client, &c);
+	client.io.out_len[PS_LEVEL_INITIAL] = PS_TLS_OUT_MAX - 100;
+	end_step(&client, PS_LEVEL_INITIAL, NULL, 0);
+	CU_ASSERT_EQUAL(client.result, PS_TLS_ALERT);
+	CU_ASSERT_EQUAL(client.io.alert, 80);
+	CU_ASSERT_EQUAL(client.io.out_len[PS_LEVEL_INITIAL], PS_TLS_OUT_MAX - 100);
+	end_close(&client);
+}
+
+/* The server's name means nothing here (but GnuTLS refuses bytes other than letters, digits, dots
+ * and hyphens). */
+static void test_server_names(void)
+{
+	static const char *const names[] = {"connect", "198.51.100.1", "a..b", "."};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct ps_tls_config c = config(false, false), s = config(true, false);
+		struct end client, server;
+
+		c.server_name = names[i];
+		end_open(&client, &c);
+		end_open(&server, &s);
+		handshake(&client, &server, PS_TLS_IN_MAX);
+		check_done(&client, &server);
+		end_close(&client);
+		end_close(&server);
+	}
+}
+
+/* Prints what a server handshake costs: a number to read, not a verdict. */
 static void test_cost(void)
 {
 	struct ps_tls_config c = config(false, false), s = config(true, false);
@@ -452,6 +502,9 @@ int main(void)
 		{"corrupted second flight", test_corrupted_finish},
 		{"garbage", test_garbage},
 		{"more behind the hello", test_more_behind_hello},
+		{"validator's certificate", test_solana_certificate},
+		{"output overflow", test_output_overflow},
+		{"any server name", test_server_names},
 		{"RSA, ECDSA and chains", test_other_certificates},
 		{"HelloRetryRequest", test_hello_retry},
 		{"missing extensions", test_missing_extensions},

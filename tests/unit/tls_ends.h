@@ -292,6 +292,42 @@ static void raw_certificate(
 	gnutls_x509_privkey_deinit(key);
 }
 
+/* Gives the client the certificate that Solana validators present: fixed but for the key, no
+ * subject, and a signature that is none. */
+static void raw_solana_certificate(struct raw *r, const uint8_t seed[32], const uint8_t key[32])
+{
+	static const char before[] = "\x30\x81\xf6\x30\x81\xa9\xa0\x03\x02\x01\x02" /* version 3 */
+				     "\x02\x08\x01\x01\x01\x01\x01\x01\x01\x01"     /* serial */
+				     "\x30\x05\x06\x03\x2b\x65\x70"                 /* Ed25519 */
+				     "\x30\x16\x31\x14\x30\x12\x06\x03\x55\x04\x03\x0c\x0b"
+				     "Solana node" /* issuer CN */
+				     "\x30\x20\x17\x0d"
+				     "700101000000Z\x18\x0f"
+				     "40960101000000Z"                               /* validity */
+				     "\x30\x00"                                      /* subject */
+				     "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21"; /* key */
+	static const char after[] =
+		"\xa3\x29\x30\x27\x30\x17\x06\x03\x55\x1d\x11\x01\x01\xff\x04\x0d\x30\x0b\x82\x09"
+		"localhost" /* subjectAltName, critical */
+		"\x30\x0c\x06\x03\x55\x1d\x13\x01\x01\xff\x04\x02\x30\x00" /* basicConstraints */
+		"\x30\x05\x06\x03\x2b\x65\x70\x03\x41";                    /* signature */
+	const char pkcs8_before[] =
+		"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
+	uint8_t der[sizeof(before) + 32 + sizeof(after) + 64], pkcs8[16 + 32];
+	gnutls_datum_t crt = {der, sizeof(der)}, k = {pkcs8, sizeof(pkcs8)};
+
+	/* The terminating zeros are the unused-bits bytes of the BIT STRINGs. */
+	memcpy(der, before, sizeof(before));
+	memcpy(der + sizeof(before), key, 32);
+	memcpy(der + sizeof(before) + 32, after, sizeof(after));
+	memset(der + sizeof(before) + 32 + sizeof(after), 0xff, 64);
+	CU_ASSERT_EQUAL_FATAL(sizeof(der), 249);
+	memcpy(pkcs8, pkcs8_before, 16);
+	memcpy(pkcs8 + 16, seed, 32);
+	CU_ASSERT_EQUAL_FATAL(
+		gnutls_certificate_set_x509_key_mem(r->cred, &crt, &k, GNUTLS_X509_FMT_DER), 0);
+}
+
 static void raw_step(struct raw *r)
 {
 	/* Once complete, another call would ask for a key update. */
