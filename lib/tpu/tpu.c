@@ -4,7 +4,6 @@
 #include "tpu.h"
 #include "txn.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define SLOTS_MAX    (UINT32_C(1) << 24)
@@ -14,6 +13,7 @@
 
 struct slot {
 	uint32_t covered; /* distinct bytes received */
+	uint32_t end;     /* behind the last byte received */
 	uint32_t length;  /* of the transaction, or LENGTH_OPEN */
 	bool used;
 	uint64_t coverage[PS_TPU_MAX_BYTES / WORD_BITS]; /* a bit per byte */
@@ -125,24 +125,25 @@ static bool tpu_reserve(void *ctx, const struct ps_stream_frame *frames, unsigne
 	return false;
 }
 
-static void deliver(
+/* True when it went into the feed; otherwise it was counted. */
+static bool deliver(
 	struct ps_tpu *t, const struct ps_peer *peer, const uint8_t *bytes, uint32_t len)
 {
 	struct penstock_feed_record *r;
 
 	if (len < PS_TPU_MIN_BYTES) {
 		ps_drop(t->drops, PS_DROP_TPU_UNDERSIZED);
-		return;
+		return false;
 	}
 	if (len > PS_TPU_MAX_BYTES ||
 		(len > PS_TPU_MAX_LEGACY_BYTES && ps_txn_look(bytes, len).version != PS_TXN_V1)) {
 		ps_drop(t->drops, PS_DROP_TPU_OVERSIZED);
-		return;
+		return false;
 	}
 	r = ps_feed_put(t->feed, len);
 	if (r == NULL) { /* only without a reserve() before */
 		ps_drop(t->drops, PS_DROP_FEED_FULL);
-		return;
+		return false;
 	}
 	r->kind = PENSTOCK_FEED_TRANSACTION;
 	r->clock = PENSTOCK_FEED_CLOCK_MONOTONIC;
@@ -159,6 +160,7 @@ static void deliver(
 	memcpy(ps_feed_payload(r), bytes, len);
 	t->stats.transactions++;
 	t->stats.bytes += len;
+	return true;
 }
 
 static uint32_t take_slot(struct ps_tpu *t)
@@ -182,6 +184,8 @@ static uint32_t cover(struct slot *s, uint32_t from, uint32_t to)
 {
 	uint32_t added = 0;
 
+	if (to > s->end)
+		s->end = to;
 	while (from < to) {
 		uint64_t *word = &s->coverage[from / WORD_BITS];
 		uint32_t bit = from % WORD_BITS;
@@ -200,26 +204,32 @@ static enum ps_sink_result tpu_data(
 	void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
 {
 	struct ps_tpu *t = ctx;
-	uint32_t end = f->offset + f->len, added;
+	uint64_t end = (uint64_t)f->offset + f->len;
 	struct slot *s;
 
 	if (is_whole(f)) {
-		t->stats.whole++;
-		deliver(t, peer, f->data, f->len);
+		if (deliver(t, peer, f->data, f->len))
+			t->stats.whole++;
 		return PS_SINK_DONE;
 	}
-	assert(end <= PS_TPU_MAX_BYTES && (f->slot != PS_SLOT_NONE || t->free_count > 0));
+	if (end > PS_TPU_MAX_BYTES || (f->slot == PS_SLOT_NONE && t->free_count == 0)) {
+		/* The transport's checks and reserve() exclude both: refuse, whatever happened. */
+		ps_drop(t->drops, PS_DROP_TPU_OVERSIZED);
+		if (f->slot != PS_SLOT_NONE)
+			free_slot(t, f->slot);
+		return PS_SINK_DONE;
+	}
 	if (f->slot == PS_SLOT_NONE)
 		f->slot = take_slot(t);
 	s = &t->slot[f->slot];
 	memcpy(t->bytes[f->slot] + f->offset, f->data, f->len);
-	added = cover(s, f->offset, end);
 	t->stats.fragments++;
-	if (added == 0 && !(f->fin && s->length == LENGTH_OPEN))
+	if (cover(s, f->offset, (uint32_t)end) == 0 && !(f->fin && s->length == LENGTH_OPEN))
 		t->stats.duplicates++;
-	if (f->fin)
-		s->length = end;
-	if (s->covered != s->length)
+	if (f->fin && s->length == LENGTH_OPEN)
+		s->length = (uint32_t)end;
+	/* Both, so that bytes behind the end cannot stand in for a gap before it. */
+	if (s->covered != s->length || s->end != s->length)
 		return PS_SINK_MORE;
 	deliver(t, peer, t->bytes[f->slot], s->length);
 	free_slot(t, f->slot);
