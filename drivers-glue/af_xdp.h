@@ -20,7 +20,8 @@
  * there by itself a second after the last beat. Do not enable promiscuous mode on these ports.
  *
  * All but ps_xdp_beat() belong to the control thread. Owns the maps' descriptors and the mapped
- * heartbeat; the program itself belongs to the interface. */
+ * heartbeat; the program itself belongs to the interface. A struct ps_xdp stays where it is from
+ * ps_xdp_attach() to ps_xdp_close(). */
 #ifndef PS_GLUE_AF_XDP_H
 #define PS_GLUE_AF_XDP_H
 

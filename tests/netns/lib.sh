@@ -105,13 +105,18 @@ need_bed() {
 	[ -x "$PENSTOCK" ] || skip "$PENSTOCK is not built; ninja -C $BUILD"
 }
 
-make_bed() {
+# From here on, whatever ends the script, everything is undone.
+begin() {
 	trap cleanup EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
 	TMP=$(mktemp -d "${TMPDIR:-/tmp}/penstock-netns.XXXXXX")
 	FEEDS=$TMP/feeds
+}
+
+make_bed() {
+	[ -n "$TMP" ] || begin
 	ip netns add "$NSC" && ip netns add "$NSS" || skip "network namespaces cannot be made here"
 	ip link add cli netns "$NSC" type veth peer name srv netns "$NSS" \
 		|| skip "veth pairs cannot be made here"

@@ -10,7 +10,8 @@
   gre ADDR COUNT / multicast PORT COUNT
   sniff IFACE SECONDS                   what reached the kernel, as JSON by kind
   bad IFACE DSTMAC KIND COUNT SEED PORT frames of one kind of badness (list: bad --kinds)
-  value KEY                             sum of KEY over a JSON document on standard input
+  value KEY / text KEY                  sum, or words, of KEY over a JSON document on standard input
+  records KEY                           number of JSON lines on standard input, and the sum of KEY
 """
 import json
 import random
@@ -153,7 +154,7 @@ def send(addr, port, count, size="100", gap_ms="0", prefix="datagram"):
 
 def receive(port, seconds, count=None):
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, 8 << 20)
+    s.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
     s.bind(("0.0.0.0", int(port)))
     s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(GROUP) + socket.inet_aton(SERVER))
     end, n = time.monotonic() + float(seconds), 0
@@ -232,29 +233,39 @@ def sniff(iface, seconds):
     print(json.dumps(seen))
 
 
-def value(key):
-    def walk(node):
-        if isinstance(node, dict):
-            for k, v in node.items():
-                if k == key and isinstance(v, (int, float)):
-                    yield v
-                else:
-                    yield from walk(v)
-        elif isinstance(node, list):
-            for v in node:
-                yield from walk(v)
+def found(node, key):
+    if isinstance(node, dict):
+        for k, v in node.items():
+            if k == key and not isinstance(v, (dict, list)):
+                yield v
+            else:
+                yield from found(v, key)
+    elif isinstance(node, list):
+        for v in node:
+            yield from found(v, key)
 
-    found = list(walk(json.load(sys.stdin)))
-    if not found:
+
+def value(key):
+    numbers = list(found(json.load(sys.stdin), key))
+    if not numbers:
         sys.exit(1)
-    print(sum(found))
+    print(sum(numbers))
+
+
+def text(key):
+    print(*sorted(set(found(json.load(sys.stdin), key))), sep=", ")
+
+
+def records(key):
+    lines = [json.loads(line)[key] for line in sys.stdin]
+    print(len(lines), sum(lines))
 
 
 def main():
     if sys.argv[1:] == ["bad", "--kinds"]:
         print(*(k.__name__ for k in KINDS))
         return
-    commands = {f.__name__: f for f in (send, receive, echo, tcp, gre, multicast, sniff, bad, value)}
+    commands = {f.__name__: f for f in (send, receive, echo, tcp, gre, multicast, sniff, bad, value, text, records)}
     if len(sys.argv) < 2 or sys.argv[1] not in commands:
         sys.exit(__doc__)
     commands[sys.argv[1]](*sys.argv[2:])

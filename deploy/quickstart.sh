@@ -1,0 +1,135 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# From a fresh Debian 12 to transactions in the feed: installs what is missing, builds, joins two
+# network namespaces, runs penstock on one end and an independent QUIC client on the other. Leaves
+# the packages and build/ behind, nothing else, also when interrupted.
+
+usage="usage: deploy/quickstart.sh [--count N] [--client ngtcp2|quinn] [--json]
+  --count N      transactions to send (1000)
+  --client NAME  who sends them: ngtcp2 (default, from Debian packages) or quinn (needs a recent cargo)
+  --json         progress on stderr; the last line of stdout is one JSON object with the keys
+                 sent, received, feed, bytes, passed_to_kernel and mode"
+
+packages=(
+	build-essential clang meson ninja-build pkg-config python3 iproute2 ethtool
+	libdpdk-dev libbpf-dev libxdp-dev libipsec-mb-dev libgnutls28-dev nettle-dev libnuma-dev
+	libngtcp2-dev libngtcp2-crypto-gnutls-dev libsodium-dev libcunit1-dev
+)
+count=1000
+client=ngtcp2
+json=no
+
+bad_usage() {
+	echo "quickstart: $1" >&2
+	echo "$usage" >&2
+	exit 2
+}
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--count)
+		[[ ${2:-} =~ ^[1-9][0-9]{0,8}$ ]] || bad_usage "--count takes a number from 1"
+		count=$2
+		shift
+		;;
+	--client)
+		case ${2:-} in
+		ngtcp2 | quinn) client=$2 ;;
+		*) bad_usage "--client is ngtcp2 or quinn" ;;
+		esac
+		shift
+		;;
+	--json) json=yes ;;
+	--help | -h)
+		echo "$usage"
+		exit 0
+		;;
+	*) bad_usage "unknown option $1" ;;
+	esac
+	shift
+done
+
+. "$(dirname "$0")/../tests/netns/lib.sh"
+BUILD=$ROOT/build
+PENSTOCK=$BUILD/app/penstock
+INSTANCE=quickstart$$
+
+skip() { fail "$*"; }
+fail() {
+	local log
+	for log in "$TMP"/*.log; do
+		[ -s "$log" ] && sed "s|^|  ${log##*/}: |" "$log" | tail -n 20 >&2
+	done
+	echo "quickstart: $*" >&2
+	exit 1
+}
+step() { echo "==> $*" >&2; }
+
+install_packages() {
+	local missing=() p
+	for p in "${packages[@]}"; do
+		dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
+	done
+	if [ ${#missing[@]} -gt 0 ]; then
+		step "installing ${missing[*]}"
+		apt-get -q update >"$TMP/apt.log" 2>&1
+		DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
+			"${missing[@]}" >>"$TMP/apt.log" 2>&1 || fail "apt-get cannot install ${missing[*]}"
+	fi
+}
+
+build() {
+	step "building in build/"
+	if [ ! -f "$BUILD/build.ninja" ]; then
+		meson setup "$BUILD" "$ROOT" >"$TMP/build.log" 2>&1 || fail "meson setup build fails"
+	fi
+	ninja -C "$BUILD" app/penstock tests/interop/tpu_client_ngtcp2 >"$TMP/build.log" 2>&1 \
+		|| fail "ninja -C build fails"
+	client_program=$BUILD/tests/interop/tpu_client_ngtcp2
+	[ "$client" = quinn ] || return 0
+	command -v cargo >/dev/null || fail "--client quinn needs cargo 1.75 or newer; use --client ngtcp2"
+	cargo build --quiet --release --locked --manifest-path "$ROOT/tests/interop/quinn/Cargo.toml" \
+		--target-dir "$BUILD/cargo" >"$TMP/cargo.log" 2>&1 || fail "cargo build fails"
+	client_program=$BUILD/cargo/release/tpu_client_quinn
+}
+
+mode() {
+	"$PENSTOCK" top --once --json --name "$INSTANCE" 2>/dev/null | wire text mode
+}
+
+[ "$(id -u)" -eq 0 ] || fail "run it as root: network namespaces and XDP need it"
+begin
+install_packages
+build
+step "network namespaces $NSC ($CLIENT_ADDR) and $NSS ($SERVER_ADDR), joined by a veth pair"
+make_bed
+step "penstock run -c config/dev.ini"
+start_penstock "$ROOT/config/dev.ini" -o "penstock.name=$INSTANCE" -o "feed.dir=$FEEDS" -- --no-pci
+spawn feed "$PENSTOCK" feed "$FEEDS/tpu.0" --json --count "$count"
+feed_pid=$PID
+step "$client sends $count signed transactions to $SERVER_ADDR port 8009"
+in_client "$client_program" --host $SERVER_ADDR --port 8009 --count "$count" \
+	--timeout $((60 + count / 500)) >"$TMP/client.out" || failed=yes
+wait_for 5 gone "$feed_pid"
+
+sent=$(wire value sent <"$TMP/client.out" || echo 0)
+acked=$(wire value acked <"$TMP/client.out" || echo 0)
+received=$(top_value received || echo 0)
+passed=$(top_value passed || echo 0)
+read -r feed bytes < <(wire records size <"$TMP/feed.out")
+mode=$(mode)
+if [ $json = no ]; then
+	cat <<SUMMARY
+transactions sent        $sent (acknowledged $acked)
+transactions received    $received
+transactions in the feed $feed ($bytes bytes)
+packets for the kernel   $passed
+AF_XDP mode              $mode
+SUMMARY
+else
+	printf '{"sent":%s,"received":%s,"feed":%s,"bytes":%s,"passed_to_kernel":%s,"mode":"%s"}\n' \
+		"$sent" "$received" "$feed" "$bytes" "$passed" "$mode"
+fi
+[ -z "${failed:-}" ] && [ "$feed" -eq "$count" ] || fail "$feed of $count transactions arrived in the feed"
