@@ -26,7 +26,8 @@ struct ps_ranges {
 
 void ps_ranges_init(struct ps_ranges *s);
 bool ps_ranges_contains(const struct ps_ranges *s, uint64_t v);
-/* False when v was contained already. Extending r[0] by one is the fast path. */
+/* False when v was contained already. Extending r[0] by one is the fast path. In a full set a v
+ * that would be the lowest range is itself what is forgotten: true, but not acknowledged. */
 bool ps_ranges_add(struct ps_ranges *s, uint64_t v);
 /* Forgets everything up to and including v: those acknowledgements reached the peer
  * (RFC 9000 section 13.2.4). Raises floor. */

@@ -68,6 +68,9 @@ static void test_packet_number(void)
 	CU_ASSERT_EQUAL(ps_pn_decode(0, 0xff, 1), 0xff);
 	CU_ASSERT_EQUAL(ps_pn_decode(0x100, 0xff, 1), 0xff);
 	CU_ASSERT_EQUAL(ps_pn_decode(0xff, 0x00, 1), 0x100);
+	/* exactly half a window away: the higher one */
+	CU_ASSERT_EQUAL(ps_pn_decode(0x180, 0x00, 1), 0x200);
+	CU_ASSERT_EQUAL(ps_pn_decode(0x100, 0x80, 1), 0x180);
 	CU_ASSERT_EQUAL(ps_pn_decode(PS_VARINT_MAX, 0x01, 1), PS_VARINT_MAX - 0xfe);
 
 	/* Whatever size the sender picks, the receiver that missed all since from finds pn. */
