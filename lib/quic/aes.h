@@ -23,7 +23,8 @@ static const uint32_t ps_aes_rcon[PS_AES_ROUNDS] = {
 /* The round key after k; n = 0..9. The last AES round applied to four copies of the rotated last
  * word is SubWord with the round constant: ShiftRows changes nothing there. It is faster than
  * AESKEYGENASSIST and takes n at run time. */
-static inline __m128i ps_aes_next_key(__m128i k, unsigned int n)
+static inline __m128i
+ps_aes_next_key(__m128i k, unsigned int n)
 {
 	__m128i word = _mm_shuffle_epi8(k, _mm_set1_epi32(0x0c0f0e0d));
 
@@ -33,7 +34,8 @@ static inline __m128i ps_aes_next_key(__m128i k, unsigned int n)
 	return _mm_xor_si128(k, word);
 }
 
-static inline void ps_aes_expand(struct ps_aes_key *a, const uint8_t key[16])
+static inline void
+ps_aes_expand(struct ps_aes_key *a, const uint8_t key[16])
 {
 	a->round[0] = _mm_loadu_si128((const __m128i *)key);
 	for (unsigned int i = 0; i < PS_AES_ROUNDS; i++)
@@ -41,7 +43,8 @@ static inline void ps_aes_expand(struct ps_aes_key *a, const uint8_t key[16])
 }
 
 /* Round keys for decryption from those for encryption. */
-static inline void ps_aes_invert(struct ps_aes_key *dec, const struct ps_aes_key *enc)
+static inline void
+ps_aes_invert(struct ps_aes_key *dec, const struct ps_aes_key *enc)
 {
 	dec->round[0] = enc->round[PS_AES_ROUNDS];
 	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
@@ -49,7 +52,8 @@ static inline void ps_aes_invert(struct ps_aes_key *dec, const struct ps_aes_key
 	dec->round[PS_AES_ROUNDS] = enc->round[0];
 }
 
-static inline __m128i ps_aes_encrypt(const struct ps_aes_key *a, __m128i block)
+static inline __m128i
+ps_aes_encrypt(const struct ps_aes_key *a, __m128i block)
 {
 	block = _mm_xor_si128(block, a->round[0]);
 	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
@@ -57,7 +61,8 @@ static inline __m128i ps_aes_encrypt(const struct ps_aes_key *a, __m128i block)
 	return _mm_aesenclast_si128(block, a->round[PS_AES_ROUNDS]);
 }
 
-static inline __m128i ps_aes_decrypt(const struct ps_aes_key *a, __m128i block)
+static inline __m128i
+ps_aes_decrypt(const struct ps_aes_key *a, __m128i block)
 {
 	block = _mm_xor_si128(block, a->round[0]);
 	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
@@ -69,8 +74,8 @@ static inline __m128i ps_aes_decrypt(const struct ps_aes_key *a, __m128i block)
 
 /* One block each under PS_AES_LANES different raw keys: keys are expanded on the way and the lanes
  * hide each other's latency. block: in and out. */
-static inline void ps_aes_encrypt_lanes(
-	const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AES_LANES])
+static inline void
+ps_aes_encrypt_lanes(const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AES_LANES])
 {
 	__m128i k[PS_AES_LANES];
 

@@ -36,7 +36,8 @@ struct reader {
 	const uint8_t *p, *end;
 };
 
-static inline bool take(struct reader *r, uint64_t *v)
+static inline bool
+take(struct reader *r, uint64_t *v)
 {
 	size_t n = ps_varint_get(r->p, r->end, v);
 
@@ -45,7 +46,8 @@ static inline bool take(struct reader *r, uint64_t *v)
 }
 
 /* len bytes become the data of the frame. */
-static inline bool take_data(struct reader *r, struct ps_frame *f, uint64_t len)
+static inline bool
+take_data(struct reader *r, struct ps_frame *f, uint64_t len)
 {
 	if (len > (uint64_t)(r->end - r->p))
 		return false;
@@ -55,7 +57,8 @@ static inline bool take_data(struct reader *r, struct ps_frame *f, uint64_t len)
 	return true;
 }
 
-static inline bool parse_stream(struct ps_frame *f, uint8_t flags, struct reader *r)
+static inline bool
+parse_stream(struct ps_frame *f, uint8_t flags, struct reader *r)
 {
 	uint64_t len;
 
@@ -72,7 +75,8 @@ static inline bool parse_stream(struct ps_frame *f, uint8_t flags, struct reader
 	return take_data(r, f, len) && f->stream.offset + f->len <= PS_VARINT_MAX;
 }
 
-static bool parse_crypto(struct ps_frame *f, struct reader *r)
+static bool
+parse_crypto(struct ps_frame *f, struct reader *r)
 {
 	uint64_t len;
 
@@ -80,7 +84,8 @@ static bool parse_crypto(struct ps_frame *f, struct reader *r)
 	       f->stream.offset + f->len <= PS_VARINT_MAX;
 }
 
-static bool parse_ack(struct ps_frame *f, struct reader *r)
+static bool
+parse_ack(struct ps_frame *f, struct reader *r)
 {
 	struct ps_ack *ack = &f->ack;
 	uint64_t low, gap, len;
@@ -105,7 +110,8 @@ static bool parse_ack(struct ps_frame *f, struct reader *r)
 	return take(r, &ack->ect0) && take(r, &ack->ect1) && take(r, &ack->ce);
 }
 
-static bool parse_new_connection_id(struct ps_frame *f, struct reader *r)
+static bool
+parse_new_connection_id(struct ps_frame *f, struct reader *r)
 {
 	uint8_t len;
 
@@ -120,7 +126,8 @@ static bool parse_new_connection_id(struct ps_frame *f, struct reader *r)
 	return true;
 }
 
-static bool parse_close(struct ps_frame *f, struct reader *r)
+static bool
+parse_close(struct ps_frame *f, struct reader *r)
 {
 	uint64_t len;
 
@@ -132,7 +139,8 @@ static bool parse_close(struct ps_frame *f, struct reader *r)
 	return take(r, &len) && take_data(r, f, len);
 }
 
-static bool parse_path(struct ps_frame *f, struct reader *r)
+static bool
+parse_path(struct ps_frame *f, struct reader *r)
 {
 	if ((size_t)(r->end - r->p) < sizeof(f->path))
 		return false;
@@ -141,7 +149,8 @@ static bool parse_path(struct ps_frame *f, struct reader *r)
 	return true;
 }
 
-static bool parse_padding(struct reader *r)
+static bool
+parse_padding(struct reader *r)
 {
 	uint64_t eight;
 
@@ -157,7 +166,8 @@ static bool parse_padding(struct reader *r)
 }
 
 /* MAX_* and *_BLOCKED: a limit, of one stream in two of them. */
-static bool parse_limit(struct ps_frame *f, struct reader *r)
+static bool
+parse_limit(struct ps_frame *f, struct reader *r)
 {
 	f->limit.id = 0;
 	switch (f->type) {
@@ -174,7 +184,8 @@ static bool parse_limit(struct ps_frame *f, struct reader *r)
 	}
 }
 
-static bool parse_body(struct ps_frame *f, struct reader *r)
+static bool
+parse_body(struct ps_frame *f, struct reader *r)
 {
 	uint64_t len;
 
@@ -212,7 +223,8 @@ static bool parse_body(struct ps_frame *f, struct reader *r)
 }
 
 /* A first byte above every known type: unknown, or a known one in more bytes than it needs. */
-static uint64_t refuse_type(const uint8_t *p, const uint8_t *end)
+static uint64_t
+refuse_type(const uint8_t *p, const uint8_t *end)
 {
 	uint64_t type;
 
@@ -221,8 +233,8 @@ static uint64_t refuse_type(const uint8_t *p, const uint8_t *end)
 	return PS_QUIC_FRAME_ENCODING_ERROR;
 }
 
-uint64_t ps_frame_parse(
-	struct ps_frame *f, enum ps_pkt_type in, const uint8_t **p, const uint8_t *end)
+uint64_t
+ps_frame_parse(struct ps_frame *f, enum ps_pkt_type in, const uint8_t **p, const uint8_t *end)
 {
 	struct reader r = {*p, end};
 	uint8_t type;
@@ -251,7 +263,8 @@ uint64_t ps_frame_parse(
 	return 0;
 }
 
-void ps_ack_range(const struct ps_ack *ack, uint64_t i, const uint8_t **cursor, struct ps_range *r)
+void
+ps_ack_range(const struct ps_ack *ack, uint64_t i, const uint8_t **cursor, struct ps_range *r)
 {
 	uint64_t gap, len;
 
@@ -266,7 +279,8 @@ void ps_ack_range(const struct ps_ack *ack, uint64_t i, const uint8_t **cursor, 
 	r->lo = r->hi - len;
 }
 
-size_t ps_frame_ack_put(uint8_t *p, size_t cap, const struct ps_ranges *s, uint64_t delay)
+size_t
+ps_frame_ack_put(uint8_t *p, size_t cap, const struct ps_ranges *s, uint64_t delay)
 {
 	uint8_t *w = p, *count;
 	uint64_t first;
@@ -297,7 +311,8 @@ size_t ps_frame_ack_put(uint8_t *p, size_t cap, const struct ps_ranges *s, uint6
 
 /* How much of len bytes fits in cap behind a head of so many bytes. The length field takes two
  * bytes at most, because packets stay far below 16 KiB. */
-static size_t fit(size_t cap, size_t head, size_t len)
+static size_t
+fit(size_t cap, size_t head, size_t len)
 {
 	size_t room, n;
 
@@ -312,12 +327,14 @@ static size_t fit(size_t cap, size_t head, size_t len)
 	return n;
 }
 
-size_t ps_frame_crypto_fit(size_t cap, uint64_t offset, size_t len)
+size_t
+ps_frame_crypto_fit(size_t cap, uint64_t offset, size_t len)
 {
 	return fit(cap, 1 + ps_varint_size(offset), len);
 }
 
-static size_t put_data(uint8_t *p, const uint8_t *data, size_t len)
+static size_t
+put_data(uint8_t *p, const uint8_t *data, size_t len)
 {
 	size_t n = ps_varint_put(p, len);
 
@@ -326,7 +343,8 @@ static size_t put_data(uint8_t *p, const uint8_t *data, size_t len)
 	return n + len;
 }
 
-size_t ps_frame_crypto_put(uint8_t *p, size_t cap, uint64_t offset, const uint8_t *data, size_t len)
+size_t
+ps_frame_crypto_put(uint8_t *p, size_t cap, uint64_t offset, const uint8_t *data, size_t len)
 {
 	uint8_t *w = p;
 
@@ -338,18 +356,21 @@ size_t ps_frame_crypto_put(uint8_t *p, size_t cap, uint64_t offset, const uint8_
 	return w - p;
 }
 
-static size_t stream_head(uint64_t id, uint64_t offset)
+static size_t
+stream_head(uint64_t id, uint64_t offset)
 {
 	return 1 + ps_varint_size(id) + (offset > 0 ? ps_varint_size(offset) : 0);
 }
 
-size_t ps_frame_stream_fit(size_t cap, uint64_t id, uint64_t offset, size_t len)
+size_t
+ps_frame_stream_fit(size_t cap, uint64_t id, uint64_t offset, size_t len)
 {
 	return fit(cap, stream_head(id, offset), len);
 }
 
-size_t ps_frame_stream_put(uint8_t *p, size_t cap, uint64_t id, uint64_t offset,
-	const uint8_t *data, size_t len, bool fin)
+size_t
+ps_frame_stream_put(uint8_t *p, size_t cap, uint64_t id, uint64_t offset, const uint8_t *data,
+	size_t len, bool fin)
 {
 	uint8_t *w = p;
 
@@ -364,7 +385,8 @@ size_t ps_frame_stream_put(uint8_t *p, size_t cap, uint64_t id, uint64_t offset,
 	return w - p;
 }
 
-size_t ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint64_t v)
+size_t
+ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint64_t v)
 {
 	if (1 + ps_varint_size(v) > cap)
 		return 0;
@@ -372,7 +394,8 @@ size_t ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint
 	return 1 + ps_varint_put(p + 1, v);
 }
 
-size_t ps_frame_close_put(
+size_t
+ps_frame_close_put(
 	uint8_t *p, size_t cap, bool app, uint64_t error, uint64_t frame_type, const char *reason)
 {
 	size_t len = strlen(reason);

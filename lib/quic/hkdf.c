@@ -10,7 +10,8 @@
 
 #include "protect.h"
 
-void ps_hkdf_extract(
+void
+ps_hkdf_extract(
 	uint8_t out[32], const uint8_t *salt, size_t salt_len, const uint8_t *ikm, size_t ikm_len)
 {
 	struct hmac_sha256_ctx ctx;
@@ -22,7 +23,8 @@ void ps_hkdf_extract(
 }
 
 /* At most 32 bytes are asked for, so that one block of HKDF-Expand is all of it. */
-void ps_hkdf_expand_label(uint8_t *out, size_t len, const uint8_t secret[32], const char *label)
+void
+ps_hkdf_expand_label(uint8_t *out, size_t len, const uint8_t secret[32], const char *label)
 {
 	static const char prefix[6] = "tls13 ";
 	size_t label_len = strlen(label);

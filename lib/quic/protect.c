@@ -29,6 +29,7 @@ struct ps_protect {
 	aes_gcm_enc_dec_t seal, open;
 	uint32_t mask;         /* of the cache: lines - 1 */
 	uint32_t next;         /* line that the next key takes: the oldest */
+	uint64_t expansions;   /* keys expanded so far */
 	uint64_t random_count; /* blocks drawn */
 	struct gcm_context_data ctx;
 	struct ps_aes_key cid_make, cid_read, random;
@@ -36,7 +37,8 @@ struct ps_protect {
 	struct gcm_key_data line[];
 };
 
-static bool take_functions(struct ps_protect *p)
+static bool
+take_functions(struct ps_protect *p)
 {
 	IMB_MGR *mgr = alloc_mb_mgr(0);
 	bool ok;
@@ -52,12 +54,14 @@ static bool take_functions(struct ps_protect *p)
 	return ok;
 }
 
-size_t ps_protect_footprint(uint32_t cache_keys)
+size_t
+ps_protect_footprint(uint32_t cache_keys)
 {
 	return sizeof(struct ps_protect) + (size_t)cache_keys * sizeof(struct gcm_key_data);
 }
 
-struct ps_protect *ps_protect_new(void *mem, uint32_t cache_keys)
+struct ps_protect *
+ps_protect_new(void *mem, uint32_t cache_keys)
 {
 	/* RFC 9001 section 5.8 */
 	static const uint8_t retry_key[16] = {0xbe, 0x0c, 0x69, 0x0b, 0x9f, 0x66, 0x57, 0x5a, 0x1d,
@@ -81,12 +85,20 @@ struct ps_protect *ps_protect_new(void *mem, uint32_t cache_keys)
 	return p;
 }
 
-void ps_protect_wipe(struct ps_protect *p)
+uint64_t
+ps_protect_expansions(const struct ps_protect *p)
+{
+	return p->expansions;
+}
+
+void
+ps_protect_wipe(struct ps_protect *p)
 {
 	ps_wipe(p, ps_protect_footprint(p->mask + 1));
 }
 
-void ps_pkt_key_derive(struct ps_pkt_key *k, const uint8_t secret[PS_SECRET_BYTES])
+void
+ps_pkt_key_derive(struct ps_pkt_key *k, const uint8_t secret[PS_SECRET_BYTES])
 {
 	ps_hkdf_expand_label(k->key, sizeof(k->key), secret, "quic key");
 	ps_hkdf_expand_label(k->hp, sizeof(k->hp), secret, "quic hp");
@@ -94,12 +106,14 @@ void ps_pkt_key_derive(struct ps_pkt_key *k, const uint8_t secret[PS_SECRET_BYTE
 	k->cached = 0;
 }
 
-void ps_secret_update(uint8_t secret[PS_SECRET_BYTES])
+void
+ps_secret_update(uint8_t secret[PS_SECRET_BYTES])
 {
 	ps_hkdf_expand_label(secret, PS_SECRET_BYTES, secret, "quic ku");
 }
 
-void ps_initial_keys(
+void
+ps_initial_keys(
 	struct ps_pkt_key *client, struct ps_pkt_key *server, const uint8_t *dcid, size_t dcid_len)
 {
 	static const uint8_t salt[20] = {0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17,
@@ -114,7 +128,8 @@ void ps_initial_keys(
 	ps_pkt_key_derive(server, secret);
 }
 
-void ps_pkt_key_wipe(struct ps_pkt_key *k)
+void
+ps_pkt_key_wipe(struct ps_pkt_key *k)
 {
 	ps_wipe(k, sizeof(*k));
 }
@@ -122,7 +137,8 @@ void ps_pkt_key_wipe(struct ps_pkt_key *k)
 /* Round key 0 of AES is the raw key itself, so an expanded key tells whose it is and needs no tag
  * beside it: a hint gone stale, or made by another ps_protect, cannot match. Round key 1 keeps an
  * all-zero key from matching a line never used. */
-static inline bool holds(const struct gcm_key_data *line, const uint8_t key[16])
+static inline bool
+holds(const struct gcm_key_data *line, const uint8_t key[16])
 {
 	const __m128i *round = (const __m128i *)line->expanded_keys;
 	__m128i same =
@@ -132,7 +148,8 @@ static inline bool holds(const struct gcm_key_data *line, const uint8_t key[16])
 	return _mm_movemask_epi8(same) == 0xffff && _mm_movemask_epi8(empty) != 0xffff;
 }
 
-static inline const struct gcm_key_data *expanded(struct ps_protect *p, struct ps_pkt_key *k)
+static inline const struct gcm_key_data *
+expanded(struct ps_protect *p, struct ps_pkt_key *k)
 {
 	struct gcm_key_data *line = &p->line[k->cached & p->mask];
 
@@ -141,10 +158,12 @@ static inline const struct gcm_key_data *expanded(struct ps_protect *p, struct p
 	k->cached = p->next++ & p->mask;
 	line = &p->line[k->cached];
 	p->pre(k->key, line);
+	p->expansions++;
 	return line;
 }
 
-void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
+void
+ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
 {
 	const char *line = (const char *)&p->line[k->cached & p->mask];
 
@@ -153,13 +172,15 @@ void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
 }
 
 /* Section 5.3: the IV xor the packet number. */
-static inline void make_nonce(uint8_t nonce[12], const uint8_t iv[12], uint64_t pn)
+static inline void
+make_nonce(uint8_t nonce[12], const uint8_t iv[12], uint64_t pn)
 {
 	memcpy(nonce, iv, 4);
 	ps_be64_store(nonce + 4, ps_be64_load(iv + 4) ^ pn);
 }
 
-static inline bool tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AEAD_TAG])
+static inline bool
+tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AEAD_TAG])
 {
 	__m128i same =
 		_mm_cmpeq_epi8(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
@@ -167,7 +188,8 @@ static inline bool tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AE
 	return _mm_movemask_epi8(same) == 0xffff;
 }
 
-void ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
+void
+ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
 	uint8_t masks[][5], unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i += PS_AES_LANES) {
@@ -187,7 +209,8 @@ void ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const sam
 	}
 }
 
-bool ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t aad_len,
+bool
+ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t aad_len,
 	size_t clear_len)
 {
 	uint8_t *text = pkt + aad_len;
@@ -199,7 +222,8 @@ bool ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *p
 	return tag_equal(tag, text + clear_len);
 }
 
-void ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
+void
+ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
 	unsigned int pn_len, size_t text_len)
 {
 	uint8_t *text = pkt + hdr_len, *pn_at = text - pn_len;
@@ -217,8 +241,9 @@ void ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *p
 		pn_at[i] ^= mask[0][1 + i];
 }
 
-void ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_t *retry,
-	size_t len, uint8_t tag[PS_AEAD_TAG])
+void
+ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_t *retry, size_t len,
+	uint8_t tag[PS_AEAD_TAG])
 {
 	static const uint8_t nonce[12] = {
 		0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb};
@@ -232,7 +257,8 @@ void ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_
 		PS_AEAD_TAG);
 }
 
-void ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *keys)
+void
+ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *keys)
 {
 	ps_aes_expand(&p->cid_make, keys->cid_key);
 	ps_aes_invert(&p->cid_read, &p->cid_make);
@@ -240,7 +266,8 @@ void ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *k
 }
 
 /* Only processes of this machine read our ids: words in its own byte order. */
-void ps_cid_make(
+void
+ps_cid_make(
 	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN])
 {
 	__m128i block = _mm_set_epi32(0, (int)parts->nonce, (int)parts->generation,
@@ -250,7 +277,8 @@ void ps_cid_make(
 	_mm_storeu_si128((void *)cid, ps_aes_encrypt(&p->cid_make, block));
 }
 
-bool ps_cid_read(
+bool
+ps_cid_read(
 	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts)
 {
 	uint32_t word[4];
@@ -266,14 +294,16 @@ bool ps_cid_read(
 	return true;
 }
 
-void ps_token_seal(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad,
-	size_t aad_len, uint8_t *text, size_t len, uint8_t tag[PS_AEAD_TAG])
+void
+ps_token_seal(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad, size_t aad_len,
+	uint8_t *text, size_t len, uint8_t tag[PS_AEAD_TAG])
 {
 	p->seal(&p->token, &p->ctx, text, text, len, nonce, aad, aad_len, tag, PS_AEAD_TAG);
 }
 
-bool ps_token_open(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad,
-	size_t aad_len, uint8_t *text, size_t len, const uint8_t tag[PS_AEAD_TAG])
+bool
+ps_token_open(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad, size_t aad_len,
+	uint8_t *text, size_t len, const uint8_t tag[PS_AEAD_TAG])
 {
 	uint8_t computed[PS_AEAD_TAG];
 
@@ -281,7 +311,8 @@ bool ps_token_open(struct ps_protect *p, const uint8_t nonce[12], const uint8_t 
 	return tag_equal(computed, tag);
 }
 
-void ps_random(void *p, size_t len)
+void
+ps_random(void *p, size_t len)
 {
 	uint8_t *at = p;
 
@@ -298,7 +329,8 @@ void ps_random(void *p, size_t len)
 	}
 }
 
-void ps_protect_random(struct ps_protect *p, void *out, size_t len)
+void
+ps_protect_random(struct ps_protect *p, void *out, size_t len)
 {
 	uint8_t *at = out;
 
@@ -313,7 +345,8 @@ void ps_protect_random(struct ps_protect *p, void *out, size_t len)
 	}
 }
 
-bool ps_equal(const void *a, const void *b, size_t len)
+bool
+ps_equal(const void *a, const void *b, size_t len)
 {
 	const volatile uint8_t *x = a, *y = b;
 	uint8_t diff = 0;
@@ -323,7 +356,8 @@ bool ps_equal(const void *a, const void *b, size_t len)
 	return diff == 0;
 }
 
-void ps_wipe(void *p, size_t len)
+void
+ps_wipe(void *p, size_t len)
 {
 	explicit_bzero(p, len);
 }

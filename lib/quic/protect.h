@@ -35,6 +35,8 @@ size_t ps_protect_footprint(uint32_t cache_keys);
 /* mem: footprint bytes, 64-byte aligned. NULL when the processor lacks AES, PCLMUL or SSSE3, or the
  * library fails its own test. Creation enters the kernel and allocates for a moment. */
 struct ps_protect *ps_protect_new(void *mem, uint32_t cache_keys);
+/* Keys expanded because the cache did not hold them, since creation. */
+uint64_t ps_protect_expansions(const struct ps_protect *p);
 /* Zeroes every key held, raw and expanded, and ends the use of p. */
 void ps_protect_wipe(struct ps_protect *p);
 

@@ -5,14 +5,16 @@
 
 #include <string.h>
 
-void ps_ranges_init(struct ps_ranges *s)
+void
+ps_ranges_init(struct ps_ranges *s)
 {
 	s->floor = 0;
 	s->n = 0;
 }
 
 /* Index of the first range that holds v, touches it or lies below it; s->n when none does. */
-static uint32_t find(const struct ps_ranges *s, uint64_t v)
+static uint32_t
+find(const struct ps_ranges *s, uint64_t v)
 {
 	uint32_t i = 0;
 
@@ -21,7 +23,8 @@ static uint32_t find(const struct ps_ranges *s, uint64_t v)
 	return i;
 }
 
-bool ps_ranges_contains(const struct ps_ranges *s, uint64_t v)
+bool
+ps_ranges_contains(const struct ps_ranges *s, uint64_t v)
 {
 	if (v < s->floor)
 		return true;
@@ -32,13 +35,15 @@ bool ps_ranges_contains(const struct ps_ranges *s, uint64_t v)
 	return false;
 }
 
-static void remove_at(struct ps_ranges *s, uint32_t i)
+static void
+remove_at(struct ps_ranges *s, uint32_t i)
 {
 	s->n--;
 	memmove(&s->r[i], &s->r[i + 1], (s->n - i) * sizeof(s->r[0]));
 }
 
-static void insert_at(struct ps_ranges *s, uint32_t i, uint64_t v)
+static void
+insert_at(struct ps_ranges *s, uint32_t i, uint64_t v)
 {
 	if (s->n == PS_RANGES_MAX) {
 		/* Room is made at the low end, where v itself may stand. */
@@ -54,7 +59,8 @@ static void insert_at(struct ps_ranges *s, uint32_t i, uint64_t v)
 	s->n++;
 }
 
-bool ps_ranges_add(struct ps_ranges *s, uint64_t v)
+bool
+ps_ranges_add(struct ps_ranges *s, uint64_t v)
 {
 	uint32_t i;
 
@@ -83,7 +89,8 @@ bool ps_ranges_add(struct ps_ranges *s, uint64_t v)
 	return true;
 }
 
-void ps_ranges_forget(struct ps_ranges *s, uint64_t v)
+void
+ps_ranges_forget(struct ps_ranges *s, uint64_t v)
 {
 	if (v < s->floor)
 		return;

@@ -56,8 +56,8 @@ struct ps_tls {
 /* Libraries buffer what a message's length announces and join the bytes of different levels, so
  * both are checked here: nothing longer than PS_TLS_IN_MAX, no message across a change of keys
  * (RFC 8446 section 5.1), nothing but hellos before there are keys. 0 or an alert. */
-static uint8_t check_framing(
-	struct framing *f, enum ps_level level, uint8_t hello, const uint8_t *p, size_t len)
+static uint8_t
+check_framing(struct framing *f, enum ps_level level, uint8_t hello, const uint8_t *p, size_t len)
 {
 	if (level != f->level && (f->header_len > 0 || f->body_left > 0))
 		return PS_TLS_ALERT_UNEXPECTED_MESSAGE;
@@ -85,7 +85,8 @@ static uint8_t check_framing(
 	return 0;
 }
 
-static enum ps_tls_result advance(struct ps_tls *t, struct session *s)
+static enum ps_tls_result
+advance(struct ps_tls *t, struct session *s)
 {
 	struct ps_tls_io *io = s->io;
 	enum ps_level level =
@@ -108,7 +109,8 @@ static enum ps_tls_result advance(struct ps_tls *t, struct session *s)
 	return ps_tls_handshake_step(s->h);
 }
 
-static void run_job(struct ps_tls *t, struct session *s)
+static void
+run_job(struct ps_tls *t, struct session *s)
 {
 	if (s->job == JOB_END) {
 		ps_tls_handshake_free(s->h);
@@ -119,7 +121,8 @@ static void run_job(struct ps_tls *t, struct session *s)
 	}
 }
 
-static void *helper_main(void *arg)
+static void *
+helper_main(void *arg)
 {
 	struct ps_tls *t = arg;
 	struct timespec nap = {.tv_nsec = NAP_MIN_NS};
@@ -140,7 +143,8 @@ static void *helper_main(void *arg)
 	return NULL;
 }
 
-bool ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io)
+bool
+ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io)
 {
 	struct session *s;
 
@@ -160,7 +164,8 @@ bool ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io)
 	return true;
 }
 
-enum ps_tls_result ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
+enum ps_tls_result
+ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
 {
 	struct session *s = io->session;
 
@@ -175,7 +180,8 @@ enum ps_tls_result ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
 }
 
 /* Parts session and io; the session becomes free when the library let go of it. */
-static void retire(struct ps_tls *t, struct session *s)
+static void
+retire(struct ps_tls *t, struct session *s)
 {
 	s->io->session = NULL;
 	s->io = NULL;
@@ -188,7 +194,8 @@ static void retire(struct ps_tls *t, struct session *s)
 	}
 }
 
-struct ps_tls_io *ps_tls_completed(struct ps_tls *t)
+struct ps_tls_io *
+ps_tls_completed(struct ps_tls *t)
 {
 	struct session *s;
 
@@ -209,7 +216,8 @@ struct ps_tls_io *ps_tls_completed(struct ps_tls *t)
 	return NULL;
 }
 
-bool ps_tls_end(struct ps_tls *t, struct ps_tls_io *io)
+bool
+ps_tls_end(struct ps_tls *t, struct ps_tls_io *io)
 {
 	struct session *s = io->session;
 
@@ -223,7 +231,8 @@ bool ps_tls_end(struct ps_tls *t, struct ps_tls_io *io)
 	return true;
 }
 
-static bool allocate_sessions(struct ps_tls *t, uint32_t sessions)
+static bool
+allocate_sessions(struct ps_tls *t, uint32_t sessions)
 {
 	uint32_t capacity = 1;
 
@@ -242,7 +251,8 @@ static bool allocate_sessions(struct ps_tls *t, uint32_t sessions)
 	return true;
 }
 
-static int start_helper(struct ps_tls *t)
+static int
+start_helper(struct ps_tls *t)
 {
 	sigset_t all, before;
 	int rc;
@@ -255,7 +265,8 @@ static int start_helper(struct ps_tls *t)
 	return -rc;
 }
 
-static int set_up(struct ps_tls *t, const struct ps_tls_config *c, struct ps_err *e)
+static int
+set_up(struct ps_tls *t, const struct ps_tls_config *c, struct ps_err *e)
 {
 	int rc;
 
@@ -269,7 +280,8 @@ static int set_up(struct ps_tls *t, const struct ps_tls_config *c, struct ps_err
 	return rc < 0 ? ps_fail(e, -rc, "cannot start the TLS thread: %s", strerror(-rc)) : 0;
 }
 
-struct ps_tls *ps_tls_new(const struct ps_tls_config *c, struct ps_err *e)
+struct ps_tls *
+ps_tls_new(const struct ps_tls_config *c, struct ps_err *e)
 {
 	struct ps_tls *t;
 
@@ -292,7 +304,8 @@ struct ps_tls *ps_tls_new(const struct ps_tls_config *c, struct ps_err *e)
 	return t;
 }
 
-void ps_tls_free(struct ps_tls *t)
+void
+ps_tls_free(struct ps_tls *t)
 {
 	if (t == NULL)
 		return;

@@ -41,7 +41,8 @@ static const gnutls_record_encryption_level_t level_of[PS_LEVELS] = {
 };
 
 /* Called back by GnuTLS with handshake messages to send. */
-static int take_output(gnutls_session_t gs, gnutls_record_encryption_level_t level,
+static int
+take_output(gnutls_session_t gs, gnutls_record_encryption_level_t level,
 	gnutls_handshake_description_t type, const void *data, size_t size)
 {
 	struct ps_tls_handshake *h = gnutls_session_get_ptr(gs);
@@ -60,7 +61,8 @@ static int take_output(gnutls_session_t gs, gnutls_record_encryption_level_t lev
 	return 0;
 }
 
-static int take_secrets(gnutls_session_t gs, gnutls_record_encryption_level_t level, const void *rx,
+static int
+take_secrets(gnutls_session_t gs, gnutls_record_encryption_level_t level, const void *rx,
 	const void *tx, size_t size)
 {
 	struct ps_tls_handshake *h = gnutls_session_get_ptr(gs);
@@ -86,7 +88,8 @@ static int take_secrets(gnutls_session_t gs, gnutls_record_encryption_level_t le
 }
 
 /* GnuTLS sends some alerts itself in mid-handshake; the first says what went wrong. */
-static int take_alert(gnutls_session_t gs, gnutls_record_encryption_level_t level,
+static int
+take_alert(gnutls_session_t gs, gnutls_record_encryption_level_t level,
 	gnutls_alert_level_t severity, gnutls_alert_description_t alert)
 {
 	struct ps_tls_handshake *h = gnutls_session_get_ptr(gs);
@@ -97,7 +100,8 @@ static int take_alert(gnutls_session_t gs, gnutls_record_encryption_level_t leve
 	return 0;
 }
 
-static int take_peer_tp(gnutls_session_t gs, const unsigned char *data, size_t size)
+static int
+take_peer_tp(gnutls_session_t gs, const unsigned char *data, size_t size)
 {
 	struct ps_tls_handshake *h = gnutls_session_get_ptr(gs);
 
@@ -108,7 +112,8 @@ static int take_peer_tp(gnutls_session_t gs, const unsigned char *data, size_t s
 	return 0;
 }
 
-static int give_tp(gnutls_session_t gs, gnutls_buffer_t out)
+static int
+give_tp(gnutls_session_t gs, gnutls_buffer_t out)
 {
 	struct ps_tls_handshake *h = gnutls_session_get_ptr(gs);
 	int rc = gnutls_buffer_append_data(out, h->io->tp, h->io->tp_len);
@@ -117,7 +122,8 @@ static int give_tp(gnutls_session_t gs, gnutls_buffer_t out)
 }
 
 /* GnuTLS itself is content when an extension is not there at all. */
-static int check_extensions(struct ps_tls_handshake *h)
+static int
+check_extensions(struct ps_tls_handshake *h)
 {
 	gnutls_datum_t alpn;
 
@@ -127,8 +133,9 @@ static int check_extensions(struct ps_tls_handshake *h)
 }
 
 /* Runs when a server has read the ClientHello, before it answers. */
-static int check_client_hello(gnutls_session_t gs, unsigned int type, unsigned int when,
-	unsigned int incoming, const gnutls_datum_t *message)
+static int
+check_client_hello(gnutls_session_t gs, unsigned int type, unsigned int when, unsigned int incoming,
+	const gnutls_datum_t *message)
 {
 	const size_t session_id_len_at = 2 + 32; /* after legacy_version and random */
 
@@ -140,7 +147,8 @@ static int check_client_hello(gnutls_session_t gs, unsigned int type, unsigned i
 	return check_extensions(gnutls_session_get_ptr(gs));
 }
 
-static int set_up_hooks(struct ps_tls_handshake *h)
+static int
+set_up_hooks(struct ps_tls_handshake *h)
 {
 	gnutls_session_t gs = h->gs;
 
@@ -156,7 +164,8 @@ static int set_up_hooks(struct ps_tls_handshake *h)
 		GNUTLS_EXT_FLAG_TLS | GNUTLS_EXT_FLAG_CLIENT_HELLO | GNUTLS_EXT_FLAG_EE);
 }
 
-static int set_up(struct ps_tls_handshake *h)
+static int
+set_up(struct ps_tls_handshake *h)
 {
 	const struct ps_tls_lib *lib = h->lib;
 	gnutls_datum_t alpn = {(unsigned char *)lib->alpn, strlen(lib->alpn)};
@@ -176,7 +185,8 @@ static int set_up(struct ps_tls_handshake *h)
 	return rc;
 }
 
-struct ps_tls_handshake *ps_tls_handshake_new(struct ps_tls_lib *lib, struct ps_tls_io *io)
+struct ps_tls_handshake *
+ps_tls_handshake_new(struct ps_tls_lib *lib, struct ps_tls_io *io)
 {
 	struct ps_tls_handshake *h = calloc(1, sizeof(*h));
 
@@ -196,7 +206,8 @@ struct ps_tls_handshake *ps_tls_handshake_new(struct ps_tls_lib *lib, struct ps_
 	return h;
 }
 
-void ps_tls_handshake_free(struct ps_tls_handshake *h)
+void
+ps_tls_handshake_free(struct ps_tls_handshake *h)
 {
 	if (h == NULL)
 		return;
@@ -206,7 +217,8 @@ void ps_tls_handshake_free(struct ps_tls_handshake *h)
 
 /* The peer is who holds this key: its CertificateVerify was checked. A chain or another kind of key
  * is allowed but gives no identity. */
-static void take_peer_key(struct ps_tls_handshake *h)
+static void
+take_peer_key(struct ps_tls_handshake *h)
 {
 	unsigned int count = 0;
 	const gnutls_datum_t *chain = gnutls_certificate_get_peers(h->gs, &count);
@@ -227,7 +239,8 @@ static void take_peer_key(struct ps_tls_handshake *h)
 	gnutls_x509_crt_deinit(crt);
 }
 
-static enum ps_tls_result fail(struct ps_tls_handshake *h, int error)
+static enum ps_tls_result
+fail(struct ps_tls_handshake *h, int error)
 {
 	int severity, alert = h->alert;
 
@@ -237,7 +250,8 @@ static enum ps_tls_result fail(struct ps_tls_handshake *h, int error)
 	return PS_TLS_ALERT;
 }
 
-enum ps_tls_result ps_tls_handshake_step(struct ps_tls_handshake *h)
+enum ps_tls_result
+ps_tls_handshake_step(struct ps_tls_handshake *h)
 {
 	struct ps_tls_io *io = h->io;
 	int rc = 0;
@@ -257,7 +271,8 @@ enum ps_tls_result ps_tls_handshake_step(struct ps_tls_handshake *h)
 }
 
 /* The key as PKCS #8 (RFC 8410 section 7), the form that makes GnuTLS derive the public half. */
-static int import_seed(gnutls_x509_privkey_t key, const uint8_t seed[32])
+static int
+import_seed(gnutls_x509_privkey_t key, const uint8_t seed[32])
 {
 	static const uint8_t prefix[16] = {
 		0x30, 0x2e,                               /* SEQUENCE */
@@ -279,7 +294,8 @@ static int import_seed(gnutls_x509_privkey_t key, const uint8_t seed[32])
 
 /* Version 3, fixed serial and dates, a subject alternative name: what the strict parsers among the
  * peers (rustls' webpki) want to see, though nobody verifies it. */
-static int fill_certificate(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
+static int
+fill_certificate(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
 {
 	static const char name[] = "Solana node", dns_name[] = "localhost";
 	static const uint8_t serial[8] = {1, 1, 1, 1, 1, 1, 1, 1};
@@ -306,7 +322,8 @@ static int fill_certificate(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
 }
 
 /* Both are to be freed by the caller, also after an error. */
-static int make_identity(const uint8_t seed[32], gnutls_x509_privkey_t *key, gnutls_x509_crt_t *crt)
+static int
+make_identity(const uint8_t seed[32], gnutls_x509_privkey_t *key, gnutls_x509_crt_t *crt)
 {
 	int rc;
 
@@ -324,7 +341,8 @@ static int make_identity(const uint8_t seed[32], gnutls_x509_privkey_t *key, gnu
 	return rc;
 }
 
-static void free_identity(gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
+static void
+free_identity(gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
 {
 	if (crt != NULL)
 		gnutls_x509_crt_deinit(crt);
@@ -332,7 +350,8 @@ static void free_identity(gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
 		gnutls_x509_privkey_deinit(key);
 }
 
-size_t ps_tls_certificate(const uint8_t seed[32], uint8_t *der, size_t cap)
+size_t
+ps_tls_certificate(const uint8_t seed[32], uint8_t *der, size_t cap)
 {
 	gnutls_x509_privkey_t key;
 	gnutls_x509_crt_t crt;
@@ -345,7 +364,8 @@ size_t ps_tls_certificate(const uint8_t seed[32], uint8_t *der, size_t cap)
 	return rc < 0 ? 0 : len;
 }
 
-static int load_credentials(struct ps_tls_lib *lib, const struct ps_tls_config *c)
+static int
+load_credentials(struct ps_tls_lib *lib, const struct ps_tls_config *c)
 {
 	gnutls_x509_privkey_t key = NULL;
 	gnutls_x509_crt_t crt = NULL;
@@ -364,7 +384,8 @@ static int load_credentials(struct ps_tls_lib *lib, const struct ps_tls_config *
 	return rc;
 }
 
-static int set_up_lib(struct ps_tls_lib *lib, const struct ps_tls_config *c, struct ps_err *e)
+static int
+set_up_lib(struct ps_tls_lib *lib, const struct ps_tls_config *c, struct ps_err *e)
 {
 	int rc;
 
@@ -390,7 +411,8 @@ static int set_up_lib(struct ps_tls_lib *lib, const struct ps_tls_config *c, str
 		      : 0;
 }
 
-struct ps_tls_lib *ps_tls_lib_new(const struct ps_tls_config *c, struct ps_err *e)
+struct ps_tls_lib *
+ps_tls_lib_new(const struct ps_tls_config *c, struct ps_err *e)
 {
 	struct ps_tls_lib *lib = calloc(1, sizeof(*lib));
 
@@ -405,7 +427,8 @@ struct ps_tls_lib *ps_tls_lib_new(const struct ps_tls_config *c, struct ps_err *
 	return lib;
 }
 
-void ps_tls_lib_free(struct ps_tls_lib *lib)
+void
+ps_tls_lib_free(struct ps_tls_lib *lib)
 {
 	if (lib == NULL)
 		return;

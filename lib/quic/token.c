@@ -19,8 +19,8 @@ _Static_assert(TAG_AT + PS_AEAD_TAG == PS_TOKEN_BYTES, "token layout");
 
 /* What the token is bound to without carrying it: both ends of the flow and the Retry's source id.
  */
-static size_t bind(
-	uint8_t out[BOUND_MAX], const struct ps_flow4 *client, const struct ps_cid *retry_scid)
+static size_t
+bind(uint8_t out[BOUND_MAX], const struct ps_flow4 *client, const struct ps_cid *retry_scid)
 {
 	memcpy(out, &client->saddr_be, 4);
 	memcpy(out + 4, &client->daddr_be, 4);
@@ -31,7 +31,8 @@ static size_t bind(
 	return 13 + retry_scid->len;
 }
 
-void ps_token_make(struct ps_protect *p, uint8_t token[PS_TOKEN_BYTES], const uint8_t nonce[12],
+void
+ps_token_make(struct ps_protect *p, uint8_t token[PS_TOKEN_BYTES], const uint8_t nonce[12],
 	const struct ps_flow4 *client, const struct ps_cid *odcid, const struct ps_cid *retry_scid,
 	uint64_t now_ns)
 {
@@ -47,7 +48,8 @@ void ps_token_make(struct ps_protect *p, uint8_t token[PS_TOKEN_BYTES], const ui
 	ps_token_seal(p, nonce, bound, bound_len, text, TEXT_LEN, token + TAG_AT);
 }
 
-bool ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
+bool
+ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
 	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
 	struct ps_cid *odcid)
 {

@@ -47,12 +47,14 @@ static const struct int_param int_params[TP_COUNT] = {
 	INT_PARAM(0x0e, active_connection_id_limit, 2, PS_VARINT_MAX, 2),
 };
 
-static uint64_t *int_field(struct ps_tparam *t, unsigned int id)
+static uint64_t *
+int_field(struct ps_tparam *t, unsigned int id)
 {
 	return (uint64_t *)((char *)t + int_params[id].at);
 }
 
-void ps_tparam_defaults(struct ps_tparam *t)
+void
+ps_tparam_defaults(struct ps_tparam *t)
 {
 	memset(t, 0, sizeof(*t));
 	for (unsigned int id = 0; id < TP_COUNT; id++) {
@@ -61,7 +63,8 @@ void ps_tparam_defaults(struct ps_tparam *t)
 	}
 }
 
-static bool parse_int(struct ps_tparam *t, unsigned int id, const uint8_t *p, size_t len)
+static bool
+parse_int(struct ps_tparam *t, unsigned int id, const uint8_t *p, size_t len)
 {
 	uint64_t v;
 
@@ -74,7 +77,8 @@ static bool parse_int(struct ps_tparam *t, unsigned int id, const uint8_t *p, si
 	return true;
 }
 
-static bool parse_cid(struct ps_cid *cid, bool *has, const uint8_t *p, size_t len)
+static bool
+parse_cid(struct ps_cid *cid, bool *has, const uint8_t *p, size_t len)
 {
 	if (len > PS_CID_MAX)
 		return false;
@@ -86,7 +90,8 @@ static bool parse_cid(struct ps_cid *cid, bool *has, const uint8_t *p, size_t le
 
 /* IPv4 and port, IPv6 and port, id length, id, reset token. Checked, not used: Penstock never
  * leaves the path of the handshake. */
-static bool check_preferred_address(const uint8_t *p, size_t len)
+static bool
+check_preferred_address(const uint8_t *p, size_t len)
 {
 	const size_t addresses = 4 + 2 + 16 + 2;
 
@@ -94,7 +99,8 @@ static bool check_preferred_address(const uint8_t *p, size_t len)
 	       len == addresses + 1 + p[addresses] + 16;
 }
 
-static bool parse_one(struct ps_tparam *t, unsigned int id, const uint8_t *p, size_t len)
+static bool
+parse_one(struct ps_tparam *t, unsigned int id, const uint8_t *p, size_t len)
 {
 	switch (id) {
 	case TP_ORIGINAL_DCID:
@@ -119,7 +125,8 @@ static bool parse_one(struct ps_tparam *t, unsigned int id, const uint8_t *p, si
 	}
 }
 
-int ps_tparam_parse(struct ps_tparam *t, const uint8_t *p, size_t len, bool from_client)
+int
+ps_tparam_parse(struct ps_tparam *t, const uint8_t *p, size_t len, bool from_client)
 {
 	const uint8_t *end = p + len;
 	uint32_t seen = 0;
@@ -154,7 +161,8 @@ struct writer {
 	bool full;
 };
 
-static void put(struct writer *w, unsigned int id, const uint8_t *value, size_t len)
+static void
+put(struct writer *w, unsigned int id, const uint8_t *value, size_t len)
 {
 	if (w->full || 2 + len > (size_t)(w->end - w->p)) {
 		w->full = true;
@@ -166,7 +174,8 @@ static void put(struct writer *w, unsigned int id, const uint8_t *value, size_t 
 	w->p += len;
 }
 
-size_t ps_tparam_put(const struct ps_tparam *t, uint8_t *p, size_t cap)
+size_t
+ps_tparam_put(const struct ps_tparam *t, uint8_t *p, size_t cap)
 {
 	struct writer w = {p, p + cap, false};
 

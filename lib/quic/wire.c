@@ -15,7 +15,8 @@ struct reader {
 	const uint8_t *p, *end;
 };
 
-static bool take_varint(struct reader *r, uint64_t *v)
+static bool
+take_varint(struct reader *r, uint64_t *v)
 {
 	size_t n = ps_varint_get(r->p, r->end, v);
 
@@ -23,8 +24,8 @@ static bool take_varint(struct reader *r, uint64_t *v)
 	return n != 0;
 }
 
-static enum ps_drop take_cid(
-	struct reader *r, uint32_t version, const uint8_t **id, uint8_t *id_len)
+static enum ps_drop
+take_cid(struct reader *r, uint32_t version, const uint8_t **id, uint8_t *id_len)
 {
 	if (r->p == r->end)
 		return PS_DROP_QUIC_SHORT;
@@ -38,7 +39,8 @@ static enum ps_drop take_cid(
 	return PS_DROP_COUNT;
 }
 
-static enum ps_drop parse_short(struct ps_pkt_hdr *h, const uint8_t *p, size_t len, uint8_t cid_len)
+static enum ps_drop
+parse_short(struct ps_pkt_hdr *h, const uint8_t *p, size_t len, uint8_t cid_len)
 {
 	if (!(p[0] & FIXED_BIT))
 		return PS_DROP_QUIC_FIXED_BIT;
@@ -52,7 +54,8 @@ static enum ps_drop parse_short(struct ps_pkt_hdr *h, const uint8_t *p, size_t l
 }
 
 /* The part of a version 1 long header that follows the ids; start is the first byte. */
-static enum ps_drop parse_v1(struct ps_pkt_hdr *h, const uint8_t *start, struct reader *r)
+static enum ps_drop
+parse_v1(struct ps_pkt_hdr *h, const uint8_t *start, struct reader *r)
 {
 	uint64_t v;
 
@@ -78,7 +81,8 @@ static enum ps_drop parse_v1(struct ps_pkt_hdr *h, const uint8_t *start, struct 
 	return PS_DROP_COUNT;
 }
 
-static enum ps_drop parse_long(struct ps_pkt_hdr *h, const uint8_t *p, size_t len)
+static enum ps_drop
+parse_long(struct ps_pkt_hdr *h, const uint8_t *p, size_t len)
 {
 	struct reader r;
 	enum ps_drop why;
@@ -104,8 +108,8 @@ static enum ps_drop parse_long(struct ps_pkt_hdr *h, const uint8_t *p, size_t le
 	return PS_DROP_COUNT;
 }
 
-enum ps_drop ps_pkt_hdr_parse(
-	struct ps_pkt_hdr *h, const uint8_t *p, size_t len, uint8_t short_cid_len)
+enum ps_drop
+ps_pkt_hdr_parse(struct ps_pkt_hdr *h, const uint8_t *p, size_t len, uint8_t short_cid_len)
 {
 	if (len == 0)
 		return PS_DROP_QUIC_SHORT;
@@ -116,7 +120,8 @@ enum ps_drop ps_pkt_hdr_parse(
 	return p[0] & LONG_BIT ? parse_long(h, p, len) : parse_short(h, p, len, short_cid_len);
 }
 
-uint64_t ps_pn_decode(uint64_t next, uint64_t truncated, unsigned int pn_len)
+uint64_t
+ps_pn_decode(uint64_t next, uint64_t truncated, unsigned int pn_len)
 {
 	uint64_t window = UINT64_C(1) << (8 * pn_len), half = window / 2;
 	uint64_t pn = (next & ~(window - 1)) | truncated;
@@ -128,7 +133,8 @@ uint64_t ps_pn_decode(uint64_t next, uint64_t truncated, unsigned int pn_len)
 	return pn;
 }
 
-unsigned int ps_pn_size(uint64_t pn, uint64_t unacked_from)
+unsigned int
+ps_pn_size(uint64_t pn, uint64_t unacked_from)
 {
 	/* The peer's window must span twice the numbers that it may not have seen. */
 	uint64_t span = 2 * (pn - unacked_from + 1);
@@ -140,7 +146,8 @@ unsigned int ps_pn_size(uint64_t pn, uint64_t unacked_from)
 	return span <= UINT64_C(1) << 24 ? 3 : 4;
 }
 
-static uint8_t *put_pn(uint8_t *p, uint64_t pn, unsigned int pn_len)
+static uint8_t *
+put_pn(uint8_t *p, uint64_t pn, unsigned int pn_len)
 {
 	for (unsigned int i = pn_len; i-- > 0; pn >>= 8)
 		p[i] = pn;
@@ -148,8 +155,9 @@ static uint8_t *put_pn(uint8_t *p, uint64_t pn, unsigned int pn_len)
 }
 
 /* The bytes that all versions share: first byte, version, both ids. */
-static uint8_t *put_invariant(uint8_t *p, uint8_t first, uint32_t version, const uint8_t *dcid,
-	size_t dcid_len, const uint8_t *scid, size_t scid_len)
+static uint8_t *
+put_invariant(uint8_t *p, uint8_t first, uint32_t version, const uint8_t *dcid, size_t dcid_len,
+	const uint8_t *scid, size_t scid_len)
 {
 	*p++ = first;
 	ps_be32_store(p, version);
@@ -162,7 +170,8 @@ static uint8_t *put_invariant(uint8_t *p, uint8_t first, uint32_t version, const
 	return p + scid_len;
 }
 
-size_t ps_pkt_long_put(uint8_t *p, enum ps_pkt_type type, const struct ps_cid *dcid,
+size_t
+ps_pkt_long_put(uint8_t *p, enum ps_pkt_type type, const struct ps_cid *dcid,
 	const struct ps_cid *scid, const uint8_t *token, size_t token_len, uint64_t pn,
 	unsigned int pn_len, size_t *length_at)
 {
@@ -179,12 +188,14 @@ size_t ps_pkt_long_put(uint8_t *p, enum ps_pkt_type type, const struct ps_cid *d
 	return put_pn(w + 2, pn, pn_len) - p;
 }
 
-void ps_pkt_long_finish(uint8_t *p, size_t length_at, unsigned int pn_len, size_t payload_len)
+void
+ps_pkt_long_finish(uint8_t *p, size_t length_at, unsigned int pn_len, size_t payload_len)
 {
 	ps_be16_store(p + length_at, 0x4000 | (pn_len + payload_len + PS_AEAD_TAG));
 }
 
-size_t ps_pkt_short_put(
+size_t
+ps_pkt_short_put(
 	uint8_t *p, const struct ps_cid *dcid, bool key_phase, uint64_t pn, unsigned int pn_len)
 {
 	p[0] = FIXED_BIT | key_phase << 2 | (pn_len - 1);
@@ -192,8 +203,9 @@ size_t ps_pkt_short_put(
 	return put_pn(p + 1 + dcid->len, pn, pn_len) - p;
 }
 
-size_t ps_pkt_vn_put(uint8_t *p, size_t cap, const uint8_t *dcid, size_t dcid_len,
-	const uint8_t *scid, size_t scid_len, uint8_t random)
+size_t
+ps_pkt_vn_put(uint8_t *p, size_t cap, const uint8_t *dcid, size_t dcid_len, const uint8_t *scid,
+	size_t scid_len, uint8_t random)
 {
 	/* A version of the form 0x?a?a?a?a, section 15. The digits differ from one another, so that
 	 * it is not one that clients commonly probe with. */
@@ -208,7 +220,8 @@ size_t ps_pkt_vn_put(uint8_t *p, size_t cap, const uint8_t *dcid, size_t dcid_le
 	return w + 8 - p;
 }
 
-size_t ps_pkt_retry_put(uint8_t *p, const struct ps_cid *dcid, const struct ps_cid *scid,
+size_t
+ps_pkt_retry_put(uint8_t *p, const struct ps_cid *dcid, const struct ps_cid *scid,
 	const uint8_t *token, size_t token_len, uint8_t random)
 {
 	uint8_t first = LONG_BIT | FIXED_BIT | PS_PKT_RETRY << 4 | (random & 0x0f);

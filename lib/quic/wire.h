@@ -51,7 +51,8 @@ struct ps_cid {
 	uint8_t id[PS_CID_MAX];
 };
 
-static inline bool ps_cid_equal(const struct ps_cid *a, const struct ps_cid *b)
+static inline bool
+ps_cid_equal(const struct ps_cid *a, const struct ps_cid *b)
 {
 	return a->len == b->len && __builtin_memcmp(a->id, b->id, a->len) == 0;
 }
@@ -59,7 +60,8 @@ static inline bool ps_cid_equal(const struct ps_cid *a, const struct ps_cid *b)
 /* -- variable-length integers, section 16 -- */
 
 /* Bytes consumed. For input that was checked before: reads 1, 2, 4 or 8 bytes as p[0] says. */
-static inline size_t ps_varint_load(const uint8_t *p, uint64_t *v)
+static inline size_t
+ps_varint_load(const uint8_t *p, uint64_t *v)
 {
 	switch (p[0] >> 6) {
 	case 0:
@@ -78,20 +80,23 @@ static inline size_t ps_varint_load(const uint8_t *p, uint64_t *v)
 }
 
 /* Bytes consumed, 0 when the input is too short. */
-static inline size_t ps_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+static inline size_t
+ps_varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {
 	if (p == end || end - p < 1 << (p[0] >> 6))
 		return 0;
 	return ps_varint_load(p, v);
 }
 
-static inline size_t ps_varint_size(uint64_t v)
+static inline size_t
+ps_varint_size(uint64_t v)
 {
 	return v < 1 << 6 ? 1 : v < 1 << 14 ? 2 : v < 1 << 30 ? 4 : 8;
 }
 
 /* Bytes written (1, 2, 4 or 8) and no more; v <= PS_VARINT_MAX. */
-static inline size_t ps_varint_put(uint8_t *p, uint64_t v)
+static inline size_t
+ps_varint_put(uint8_t *p, uint64_t v)
 {
 	size_t n = ps_varint_size(v);
 

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* What to do with an Initial that belongs to no connection (server role). Nothing is kept for a
+ * client until its packet verified, and with Retry on not before its address did. */
+
+#include "engine.h"
+
+static struct ps_cid
+cid_of(const uint8_t *id, size_t len)
+{
+	struct ps_cid c = {.len = (uint8_t)len};
+
+	memcpy(c.id, id, len);
+	return c;
+}
+
+static void
+send_retry(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
+	uint64_t now_ns)
+{
+	struct ps_cid odcid = cid_of(h->dcid, h->dcid_len), peer = cid_of(h->scid, h->scid_len);
+	struct ps_cid scid = {.len = PS_OUR_CID_LEN};
+	uint8_t token[PS_TOKEN_BYTES], random[13];
+	struct reply *r = reply_alloc(q, dg);
+	size_t n;
+
+	if (r == NULL)
+		return;
+	ps_protect_random(q->protect_long, scid.id, scid.len);
+	ps_protect_random(q->protect_long, random, sizeof(random));
+	ps_token_make(q->protect_long, token, random, &dg->flow, &odcid, &scid, now_ns);
+	n = ps_pkt_retry_put(r->bytes, &peer, &scid, token, sizeof(token), random[12]);
+	ps_retry_tag(q->protect_long, &odcid, r->bytes, n, r->bytes + n);
+	r->len = (uint16_t)(n + PS_AEAD_TAG);
+	q->stats.retries_tx++;
+	ps_drop(q->drops, PS_DROP_QUIC_RETRIED);
+}
+
+/* An Initial that carries only CONNECTION_CLOSE, for a client that gets no state here. */
+static void
+send_close(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
+	struct ps_pkt_key *key, uint64_t error)
+{
+	struct ps_cid peer = cid_of(h->scid, h->scid_len), scid = {.len = PS_OUR_CID_LEN};
+	struct reply *r = reply_alloc(q, dg);
+	size_t hdr, n, length_at;
+
+	if (r == NULL)
+		return;
+	ps_protect_random(q->protect_long, scid.id, scid.len);
+	hdr = ps_pkt_long_put(r->bytes, PS_PKT_INITIAL, &peer, &scid, NULL, 0, 0, 1, &length_at);
+	n = ps_frame_close_put(r->bytes + hdr, REPLY_BYTES - hdr - PS_AEAD_TAG, false, error,
+		PS_FRAME_PADDING, "");
+	ps_pkt_long_finish(r->bytes, length_at, 1, n);
+	ps_seal(q->protect_long, key, 0, r->bytes, hdr, 1, n);
+	r->len = (uint16_t)(hdr + n + PS_AEAD_TAG);
+}
+
+static struct conn *
+new_half_open(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
+	const struct ps_cid *odcid, bool retried, uint64_t now_ns)
+{
+	struct conn *c = conn_alloc(q);
+	struct handshake *hs;
+
+	if (c == NULL)
+		return NULL;
+	hs = handshake_alloc(q, c, now_ns);
+	if (hs == NULL) {
+		conn_free(q, c);
+		return NULL;
+	}
+	c->flow = ps_flow4_reverse(dg->flow);
+	c->link = dg->link;
+	c->peer.addr_be = dg->flow.saddr_be;
+	c->peer.port_be = dg->flow.sport_be;
+	c->peer_cid = cid_of(h->scid, h->scid_len);
+	hs->odcid = *odcid;
+	hs->initial_dcid = cid_of(h->dcid, h->dcid_len);
+	hs->retried = hs->validated = retried;
+	hs->rx_bytes = dg->len;
+	if (!handshake_begin_tls(q, c, hs)) {
+		conn_free(q, c);
+		return NULL;
+	}
+	handshake_file(q, hs, &dg->flow);
+	q->stats.handshakes_started++;
+	return c;
+}
+
+struct conn *
+initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h, uint8_t *pkt,
+	uint64_t now_ns)
+{
+	struct ps_cid dcid, odcid;
+	struct ps_pkt_key rx = {0}, tx = {0};
+	bool retried = false;
+	struct conn *c = NULL;
+	uint8_t *text;
+	size_t len;
+	uint64_t pn;
+
+	if (dg->len < PS_UDP_PAYLOAD_MIN || h->dcid_len < 8) { /* RFC 9000 sections 14.1, 7.2 */
+		ps_drop(q->drops, dg->len < PS_UDP_PAYLOAD_MIN ? PS_DROP_QUIC_INITIAL_SMALL
+							       : PS_DROP_QUIC_CID_LENGTH);
+		return NULL;
+	}
+	odcid = dcid = cid_of(h->dcid, h->dcid_len);
+	if (q->cfg.retry == PS_RETRY_ALWAYS) {
+		if (h->token_len == 0) {
+			send_retry(q, dg, h, now_ns);
+			return NULL;
+		}
+		retried = ps_token_check(
+			q->protect_long, h->token, h->token_len, &dg->flow, &dcid, now_ns, &odcid);
+	}
+	ps_initial_keys(&rx, &tx, dcid.id, dcid.len);
+	text = packet_open(q, &rx, 0, pkt, h, &pn, &len);
+	if (text == NULL) {
+		ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
+		goto wipe;
+	}
+	if (q->cfg.retry == PS_RETRY_ALWAYS && !retried) { /* section 8.1.2 */
+		ps_drop(q->drops, PS_DROP_QUIC_TOKEN);
+		send_close(q, dg, h, &tx, PS_QUIC_INVALID_TOKEN);
+		goto wipe;
+	}
+	c = new_half_open(q, dg, h, &odcid, retried, now_ns);
+	if (c == NULL) {
+		ps_drop(q->drops, PS_DROP_QUIC_HS_FULL);
+		q->stats.refused++;
+		send_close(q, dg, h, &tx, PS_QUIC_CONNECTION_REFUSED);
+		goto wipe;
+	}
+	q->handshakes[c->handshake].rx[PS_LEVEL_INITIAL] = rx;
+	q->handshakes[c->handshake].tx[PS_LEVEL_INITIAL] = tx;
+	packet_verified(q, c, PS_LEVEL_INITIAL, h, pkt, pn, text, len, now_ns);
+wipe:
+	ps_pkt_key_wipe(&rx);
+	ps_pkt_key_wipe(&tx);
+	return c;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "engine.h"
+
+/* Parses a whole packet into q->frames; PADDING and PING leave no entry. Returns how many, or -1
+ * after closing the connection. */
+static int
+parse_all(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, const uint8_t *text, size_t len,
+	bool *eliciting, uint64_t now_ns)
+{
+	const uint8_t *p = text, *end = text + len;
+	int n = 0;
+
+	*eliciting = false;
+	if (len == 0) { /* RFC 9000 section 12.4 */
+		conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, 0, "no frames", now_ns);
+		return -1;
+	}
+	while (p < end) {
+		struct ps_frame *f = &q->frames[n];
+		uint8_t first = *p;
+		uint64_t error = ps_frame_parse(f, type, &p, end);
+
+		if (error != 0) {
+			conn_close(q, c, false, error, first, "", now_ns);
+			return -1;
+		}
+		if (f->type == PS_FRAME_PADDING)
+			continue;
+		*eliciting |= f->type != PS_FRAME_ACK && f->type != PS_FRAME_ACK_ECN &&
+			      f->type != PS_FRAME_CONNECTION_CLOSE &&
+			      f->type != PS_FRAME_CONNECTION_CLOSE_APP;
+		if (f->type != PS_FRAME_PING)
+			n++;
+	}
+	return n;
+}
+
+/* Rules that need the role or the state, before anything is applied. */
+static bool
+check_all(struct ps_quic *q, struct conn *c, int n, uint64_t now_ns)
+{
+	for (int i = 0; i < n; i++) {
+		const struct ps_frame *f = &q->frames[i];
+		bool server_only =
+			f->type == PS_FRAME_NEW_TOKEN || f->type == PS_FRAME_HANDSHAKE_DONE;
+
+		/* RFC 9000 sections 19.7 and 19.20; 19.16: our only id is the one in use */
+		if ((q->cfg.server && server_only) || f->type == PS_FRAME_RETIRE_CONNECTION_ID) {
+			conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, f->type, "", now_ns);
+			return false;
+		}
+		if (!streams_check(q, c, f, now_ns))
+			return false;
+	}
+	return true;
+}
+
+static enum ps_level
+level_of(enum ps_pkt_type type)
+{
+	return type == PS_PKT_INITIAL     ? PS_LEVEL_INITIAL
+	       : type == PS_PKT_HANDSHAKE ? PS_LEVEL_HANDSHAKE
+					  : PS_LEVEL_APP;
+}
+
+static void
+apply(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_frame *f,
+	uint64_t now_ns)
+{
+	switch ((enum ps_frame_type)f->type) {
+	case PS_FRAME_STREAM:
+		stream_data(q, c, f, now_ns);
+		break;
+	case PS_FRAME_ACK:
+	case PS_FRAME_ACK_ECN:
+		if (!ack_receive(q, c, level, &f->ack, now_ns)) /* RFC 9000 section 13.1 */
+			conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, f->type,
+				"acknowledges what was not sent", now_ns);
+		break;
+	case PS_FRAME_CRYPTO:
+		crypto_receive(q, c, level, f, now_ns);
+		break;
+	case PS_FRAME_RESET_STREAM:
+		stream_reset(q, c, f, now_ns);
+		break;
+	case PS_FRAME_MAX_DATA:
+		c->send.max_data = max_u64(c->send.max_data, f->limit.max);
+		break;
+	case PS_FRAME_MAX_STREAMS_UNI:
+		c->send.max_streams = max_u64(c->send.max_streams, f->limit.max);
+		break;
+	case PS_FRAME_HANDSHAKE_DONE:
+		handshake_confirm(q, c);
+		break;
+	case PS_FRAME_CONNECTION_CLOSE:
+	case PS_FRAME_CONNECTION_CLOSE_APP:
+		conn_peer_closed(q, c, f, now_ns);
+		break;
+	default: /* valid, and nothing follows from it for an endpoint with one id and one path */
+		break;
+	}
+}
+
+static void
+count_received(struct space *s, enum ps_level level, uint64_t pn, bool eliciting, uint64_t now_ns)
+{
+	bool in_order = pn == s->rx_next;
+
+	ps_ranges_add(&s->rx, pn);
+	if (pn >= s->rx_next) {
+		s->rx_next = pn + 1;
+		s->rx_largest_ns = now_ns;
+	}
+	if (!eliciting)
+		return;
+	s->unacked_eliciting++;
+	/* RFC 9000 sections 13.2.1 and 13.2.2 */
+	if (level != PS_LEVEL_APP || s->unacked_eliciting >= 2 || !in_order)
+		s->ack_due_ns = now_ns;
+	else if (s->ack_due_ns == PS_NEVER)
+		s->ack_due_ns = now_ns + ACK_DELAY_NS;
+}
+
+void
+frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_t pn,
+	const uint8_t *text, size_t len, uint64_t now_ns)
+{
+	enum ps_level level = level_of(type);
+	bool eliciting;
+	int n = parse_all(q, c, type, text, len, &eliciting, now_ns);
+
+	if (n < 0 || !check_all(q, c, n, now_ns))
+		return;
+	if (level == PS_LEVEL_APP && !streams_reserve(q, c, (unsigned int)n)) {
+		ps_drop(q->drops, PS_DROP_QUIC_SINK_FULL);
+		return;
+	}
+	/* Committed from here on. Counted before the frames: one of them may end the level. */
+	count_received(conn_space(q, c, level), level, pn, eliciting, now_ns);
+	c->idle_from_ns = now_ns;
+	for (int i = 0; i < n && c->state <= CONN_ESTABLISHED; i++)
+		apply(q, c, level, &q->frames[i], now_ns);
+}

@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "engine.h"
+
+/* A short-header packet of the burst, in stages. */
+struct short_packet {
+	struct conn *c;
+	uint32_t generation;
+	struct ps_datagram *dg;
+	uint8_t *pkt;
+	uint16_t size, aad_len;
+	uint64_t pn;
+};
+
+struct burst {
+	unsigned int n, n_touched;
+	struct short_packet p[PS_QUIC_BURST];
+	struct conn *touched[PS_QUIC_BURST];
+};
+
+static void
+touch(struct burst *b, struct conn *c)
+{
+	if (c->touched || b->n_touched == PS_QUIC_BURST)
+		return;
+	c->touched = true;
+	b->touched[b->n_touched++] = c;
+}
+
+static struct conn *
+find_by_cid(struct ps_quic *q, const uint8_t *dcid, size_t dcid_len)
+{
+	struct ps_cid_parts parts;
+	struct conn *c;
+
+	if (dcid_len != PS_OUR_CID_LEN || !ps_cid_read(q->protect, dcid, &parts) ||
+		parts.slot >= q->limits.conns || parts.worker != q->cfg.worker)
+		return NULL;
+	c = &q->conns[parts.slot];
+	return c->state != CONN_FREE && c->generation == parts.generation ? c : NULL;
+}
+
+static bool
+same_path(const struct conn *c, const struct ps_datagram *dg)
+{
+	return c->flow.daddr_be == dg->flow.saddr_be && c->flow.dport_be == dg->flow.sport_be &&
+	       c->flow.saddr_be == dg->flow.daddr_be && c->flow.sport_be == dg->flow.dport_be;
+}
+
+/* Removes header protection, with the mask known; returns the truncated packet number's size. */
+static unsigned int
+unmask(uint8_t *pkt, size_t pn_offset, uint8_t first_bits, const uint8_t mask[5], uint64_t *pn)
+{
+	unsigned int pn_len;
+
+	pkt[0] ^= mask[0] & first_bits;
+	pn_len = (pkt[0] & 3u) + 1;
+	*pn = 0;
+	for (unsigned int i = 0; i < pn_len; i++) {
+		pkt[pn_offset + i] ^= mask[1 + i];
+		*pn = *pn << 8 | pkt[pn_offset + i];
+	}
+	return pn_len;
+}
+
+uint8_t *
+packet_open(struct ps_quic *q, struct ps_pkt_key *k, uint64_t next, uint8_t *pkt,
+	const struct ps_pkt_hdr *h, uint64_t *pn, size_t *text_len)
+{
+	const uint8_t *sample = pkt + h->pn_offset + 4;
+	const struct ps_pkt_key *key = k;
+	uint8_t mask[1][5];
+	size_t aad_len;
+
+	ps_hp_masks(&key, &sample, mask, 1);
+	aad_len = h->pn_offset + unmask(pkt, h->pn_offset, 0x0f, mask[0], pn);
+	*pn = ps_pn_decode(next, *pn, (pkt[0] & 3u) + 1);
+	*text_len = h->size - aad_len - PS_AEAD_TAG;
+	if (!ps_open(q->protect_long, k, *pn, pkt, aad_len, *text_len))
+		return NULL;
+	return pkt + aad_len;
+}
+
+/* A long-header packet of a connection we know. */
+static void
+long_receive(struct ps_quic *q, struct conn *c, struct ps_datagram *dg, const struct ps_pkt_hdr *h,
+	uint8_t *pkt, uint64_t now_ns)
+{
+	struct handshake *hs = conn_handshake(q, c);
+	enum ps_level level = h->type == PS_PKT_INITIAL ? PS_LEVEL_INITIAL : PS_LEVEL_HANDSHAKE;
+	struct space *s;
+	uint8_t *text;
+	size_t len;
+	uint64_t pn;
+
+	if (hs == NULL || (level == PS_LEVEL_INITIAL ? hs->initial_gone : !hs->handshake_keys)) {
+		ps_drop(q->drops, PS_DROP_QUIC_NO_KEY);
+		return;
+	}
+	if (q->cfg.server && level == PS_LEVEL_INITIAL && dg->len < PS_UDP_PAYLOAD_MIN) {
+		ps_drop(q->drops, PS_DROP_QUIC_INITIAL_SMALL);
+		return;
+	}
+	s = &hs->space[level];
+	text = packet_open(q, &hs->rx[level], s->rx_next, pkt, h, &pn, &len);
+	if (text == NULL) {
+		ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
+		return;
+	}
+	packet_verified(q, c, level, h, pkt, pn, text, len, now_ns);
+}
+
+void
+packet_verified(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_pkt_hdr *h,
+	const uint8_t *pkt, uint64_t pn, const uint8_t *text, size_t len, uint64_t now_ns)
+{
+	struct space *s = conn_space(q, c, level);
+
+	if (ps_ranges_contains(&s->rx, pn)) {
+		ps_drop(q->drops, PS_DROP_QUIC_DUPLICATE);
+		return;
+	}
+	q->stats.packets_rx++;
+	if (c->state == CONN_CLOSING || c->state == CONN_DRAINING) {
+		conn_closing_rx(q, c);
+		return;
+	}
+	if ((pkt[0] & (level == PS_LEVEL_APP ? 0x18 : 0x0c)) != 0) { /* RFC 9000 section 17.2 */
+		conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, 0, "reserved bits", now_ns);
+		return;
+	}
+	if (level != PS_LEVEL_APP && !handshake_packet(q, c, level, h))
+		return;
+	frames_receive(q, c, h->type, pn, text, len, now_ns);
+}
+
+static void
+version_reply(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h)
+{
+	struct reply *r;
+	uint8_t random;
+
+	ps_drop(q->drops, PS_DROP_QUIC_VERSION);
+	if (!q->cfg.server || dg->len < PS_UDP_PAYLOAD_MIN) /* RFC 9000 section 6.1 */
+		return;
+	r = reply_alloc(q, dg);
+	if (r == NULL)
+		return;
+	ps_protect_random(q->protect, &random, 1);
+	r->len = (uint16_t)ps_pkt_vn_put(
+		r->bytes, sizeof(r->bytes), h->scid, h->scid_len, h->dcid, h->dcid_len, random);
+	q->stats.version_tx++;
+}
+
+/* One packet of a datagram. Returns false when the rest of the datagram is not to be looked at. */
+static bool
+packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, struct ps_pkt_hdr *h,
+	uint8_t *pkt, uint64_t now_ns)
+{
+	struct conn *c = find_by_cid(q, h->dcid, h->dcid_len);
+
+	if (h->type == PS_PKT_OTHER_VERSION) {
+		version_reply(q, dg, h);
+		return false;
+	}
+	if (h->type == PS_PKT_0RTT ||
+		(q->cfg.server &&
+			(h->type == PS_PKT_RETRY || h->type == PS_PKT_VERSION_NEGOTIATION))) {
+		ps_drop(q->drops, PS_DROP_QUIC_TYPE);
+		return h->type == PS_PKT_0RTT;
+	}
+	if (c == NULL && h->type != PS_PKT_1RTT) {
+		struct handshake *hs = handshake_find(q, &dg->flow, h->dcid, h->dcid_len);
+
+		c = hs == NULL ? NULL : &q->conns[hs->conn];
+	}
+	if (c == NULL) {
+		if (h->type == PS_PKT_INITIAL && q->cfg.server)
+			c = initial_receive(q, dg, h, pkt, now_ns);
+		else
+			ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
+		if (c != NULL)
+			touch(b, c);
+		return true;
+	}
+	if (!same_path(c, dg)) {
+		ps_drop(q->drops, PS_DROP_QUIC_PATH);
+		return true;
+	}
+	touch(b, c);
+	if (pkt == dg->data && c->handshake != NONE)
+		q->handshakes[c->handshake].rx_bytes += dg->len;
+	if (h->type == PS_PKT_1RTT) {
+		b->p[b->n++] = (struct short_packet){
+			.c = c, .generation = c->generation, .dg = dg, .pkt = pkt, .size = h->size};
+		return true;
+	}
+	if (h->type == PS_PKT_RETRY || h->type == PS_PKT_VERSION_NEGOTIATION)
+		client_answered(q, c, h, pkt, now_ns);
+	else
+		long_receive(q, c, dg, h, pkt, now_ns);
+	return true;
+}
+
+/* RFC 9000 section 12.2: every coalesced packet, of one connection. Long headers are done at once,
+ * so that a Finished is seen before the 1-RTT packets that came with it. */
+static void
+datagram_receive(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint64_t now_ns)
+{
+	uint8_t *p = dg->data, first[PS_CID_MAX];
+	size_t left = dg->len;
+	uint8_t first_len = 0;
+	struct ps_pkt_hdr h;
+
+	q->stats.datagrams_rx++;
+	if (left == 0 || left > PS_UDP_PAYLOAD_MAX) {
+		ps_drop(q->drops, left == 0 ? PS_DROP_QUIC_SHORT : PS_DROP_QUIC_OVERSIZED);
+		return;
+	}
+	while (left > 0) {
+		enum ps_drop why = ps_pkt_hdr_parse(&h, p, left, PS_OUR_CID_LEN);
+
+		if (why != PS_DROP_COUNT) {
+			ps_drop(q->drops, why);
+			return;
+		}
+		if (p == dg->data) {
+			first_len = h.dcid_len <= PS_CID_MAX ? h.dcid_len : PS_CID_MAX;
+			memcpy(first, h.dcid, first_len);
+		} else if (h.dcid_len != first_len || memcmp(first, h.dcid, first_len) != 0) {
+			return;
+		}
+		if (!packet_dispatch(q, b, dg, &h, p, now_ns))
+			return;
+		p += h.size;
+		left -= h.size;
+	}
+}
+
+/* Drops from the burst what has no key or another generation; keeps the order. */
+static void
+short_select(struct ps_quic *q, struct burst *b)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < b->n; i++) {
+		struct short_packet *s = &b->p[i];
+
+		if (s->c->generation != s->generation || s->c->state == CONN_FREE || !s->c->keys)
+			ps_drop(q->drops, PS_DROP_QUIC_NO_KEY);
+		else
+			b->p[n++] = *s;
+	}
+	b->n = n;
+}
+
+static void
+short_unprotect(struct burst *b)
+{
+	const struct ps_pkt_key *keys[PS_QUIC_BURST];
+	const uint8_t *samples[PS_QUIC_BURST];
+	uint8_t masks[PS_QUIC_BURST][5];
+	const size_t pn_offset = 1 + PS_OUR_CID_LEN;
+
+	for (unsigned int i = 0; i < b->n; i++) {
+		keys[i] = &b->p[i].c->rx;
+		samples[i] = b->p[i].pkt + pn_offset + 4;
+	}
+	ps_hp_masks(keys, samples, masks, b->n);
+	for (unsigned int i = 0; i < b->n; i++) {
+		struct short_packet *s = &b->p[i];
+		unsigned int pn_len = unmask(s->pkt, pn_offset, 0x1f, masks[i], &s->pn);
+
+		s->aad_len = (uint16_t)(pn_offset + pn_len);
+		s->pn = ps_pn_decode(s->c->app.rx_next, s->pn, pn_len);
+	}
+}
+
+#define PREFETCH_AHEAD 6
+
+static void
+short_receive(struct ps_quic *q, struct burst *b, uint64_t now_ns)
+{
+	struct ps_pkt_hdr h = {.type = PS_PKT_1RTT};
+
+	for (unsigned int i = 0; i < b->n && i < PREFETCH_AHEAD; i++)
+		ps_key_prefetch(q->protect, &b->p[i].c->rx);
+	for (unsigned int i = 0; i < b->n; i++) {
+		struct short_packet *s = &b->p[i];
+		size_t len = s->size - s->aad_len - PS_AEAD_TAG;
+
+		if (i + PREFETCH_AHEAD < b->n)
+			ps_key_prefetch(q->protect, &b->p[i + PREFETCH_AHEAD].c->rx);
+		if (!ps_open(q->protect, &s->c->rx, s->pn, s->pkt, s->aad_len, len)) {
+			ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
+			continue;
+		}
+		s->c->link = s->dg->link;
+		packet_verified(
+			q, s->c, PS_LEVEL_APP, &h, s->pkt, s->pn, s->pkt + s->aad_len, len, now_ns);
+	}
+}
+
+void
+ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int n, uint64_t now_ns)
+{
+	struct burst b;
+
+	b.n = b.n_touched = 0;
+	for (unsigned int i = 0; i < n; i++)
+		datagram_receive(q, &b, dg[i], now_ns);
+	short_select(q, &b);
+	if (b.n > 0) {
+		short_unprotect(&b);
+		short_receive(q, &b, now_ns);
+	}
+	for (unsigned int i = 0; i < b.n_touched; i++) {
+		struct conn *c = b.touched[i];
+
+		c->touched = false;
+		if (c->state == CONN_FREE)
+			continue;
+		if (c->handshake != NONE)
+			handshake_input(q, c, now_ns);
+		if (conn_wants_tx(q, c, now_ns))
+			conn_ready(q, c);
+		conn_rearm(q, c);
+	}
+}
