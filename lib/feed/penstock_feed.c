@@ -210,7 +210,8 @@ static int start(struct penstock_feed *f, const struct generation *g, char *err)
 	uint64_t released = __atomic_load_n(&g->cursor->released, __ATOMIC_ACQUIRE);
 	uint64_t produced = __atomic_load_n(&g->header->produced, __ATOMIC_ACQUIRE);
 
-	if (produced - released > g->header->capacity_bytes || released % PENSTOCK_FEED_ALIGN != 0)
+	if (released > produced || produced - released > g->header->capacity_bytes ||
+		released % PENSTOCK_FEED_ALIGN != 0)
 		return fail(err, -EBADMSG,
 			"the cursor of %s is damaged; remove %s.consumer and restart Penstock: "
 			"unread records are lost",
