@@ -105,7 +105,7 @@ bool ps_cid_read(
 /* -- Retry tokens (RFC 9000 section 8.1.2): stateless, bound to address, id and time -- */
 
 #define PS_TOKEN_BYTES   (12 + 8 + 1 + PS_CID_MAX + PS_AEAD_TAG) /* nonce, time, ODCID, tag */
-#define PS_TOKEN_LIFE_NS (UINT64_C(3) * 1000000000)
+#define PS_TOKEN_LIFE_NS (UINT64_C(15) * 1000000000)
 
 /* nonce: 12 random bytes. retry_scid: the id the client must answer to; bound, not stored. */
 void ps_token_make(struct ps_protect *p, uint8_t token[PS_TOKEN_BYTES], const uint8_t nonce[12],

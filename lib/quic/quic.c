@@ -5,8 +5,9 @@
 
 #include "engine.h"
 
-#define TIMEOUTS_MAX   256 /* connections served per service call */
-#define LONG_KEY_CACHE 64  /* expanded keys of the Initial and Handshake levels */
+#define INITIAL_WINDOW_PACKETS 10  /* RFC 9002 section 7.2 */
+#define TIMEOUTS_MAX           256 /* connections served per service call */
+#define LONG_KEY_CACHE         64  /* expanded keys of the Initial and Handshake levels */
 
 void
 ps_quic_defaults(struct ps_quic_limits *l, struct ps_quic_config *c)
@@ -226,6 +227,8 @@ conn_alloc(struct ps_quic *q)
 	c->peer_ack_delay_ns = ACK_DELAY_NS;
 	c->peer_ack_shift = ACK_DELAY_SHIFT;
 	c->datagram_bytes = q->cfg.datagram_bytes;
+	c->send.window = (uint64_t)INITIAL_WINDOW_PACKETS * c->datagram_bytes;
+	c->send.threshold = PS_NEVER;
 	c->send.streams = c->send.ready_head = NONE;
 	parts.slot = c->slot;
 	parts.generation = c->generation;

@@ -8,8 +8,6 @@
 #include "engine.h"
 #include "ps_be.h"
 
-#define INITIAL_WINDOW_PACKETS 10 /* RFC 9002 section 7.2 */
-
 void
 client_answered(struct ps_quic *q, struct conn *c, const struct ps_pkt_hdr *h, const uint8_t *pkt,
 	uint64_t now_ns)
@@ -75,8 +73,6 @@ ps_quic_connect(struct ps_quic *q, struct ps_flow4 flow, uint64_t link, uint64_t
 		&hs->tx[PS_LEVEL_INITIAL], &hs->rx[PS_LEVEL_INITIAL], hs->odcid.id, hs->odcid.len);
 	if (!handshake_begin_tls(q, c, hs))
 		goto free_conn;
-	c->send.window = (uint64_t)INITIAL_WINDOW_PACKETS * c->datagram_bytes;
-	c->send.threshold = PS_NEVER;
 	*id = conn_name(c);
 	handshake_input(q, c, now_ns);
 	conn_rearm(q, c);
