@@ -32,8 +32,16 @@ options_of(uint64_t seed)
 	return o;
 }
 
+/* A link so bad that a Retry token outlived its 15 s before an Initial came through. */
+static bool
+token_expired(const struct world_conn *c)
+{
+	return !c->connected && c->closed && c->why.by_peer && !c->why.app &&
+	       c->why.code == PS_QUIC_INVALID_TOKEN;
+}
+
 static const char *
-verdict(const struct world *w, bool all_acked)
+verdict(const struct world *w)
 {
 	if (w->bad_bytes != 0)
 		return "bytes differ";
@@ -45,8 +53,10 @@ verdict(const struct world *w, bool all_acked)
 				return "delivered twice";
 			if (w->conn[c].stream[s].acked && w->conn[c].stream[s].delivered != 1)
 				return "acknowledged but not delivered";
+			if (!w->conn[c].stream[s].acked && !token_expired(&w->conn[c]))
+				return "not everything was acknowledged";
 		}
-	return all_acked ? NULL : "not everything was acknowledged";
+	return NULL;
 }
 
 static void
@@ -71,9 +81,10 @@ main(int argc, char **argv)
 	for (uint64_t seed = first; seed < first + count; seed++) {
 		struct world_options o = options_of(seed);
 		struct world *w = world_new(&o);
-		bool all_acked = world_run(w, 1200 * PS_SEC_NS);
-		const char *bad = verdict(w, all_acked);
+		const char *bad;
 
+		world_run(w, 1200 * PS_SEC_NS);
+		bad = verdict(w);
 		streams += (uint64_t)o.conns * o.streams;
 		lost += ps_quic_stats(w->client.q)->packets_lost;
 		if (bad != NULL) {
