@@ -7,7 +7,8 @@
 
 /* The consumer's word is believed only if it moves forward, stays behind what was published and
  * is aligned. Whether it is the start of a record concerns the consumer alone. */
-static void believe_cursor(struct ps_feed *f)
+static void
+believe_cursor(struct ps_feed *f)
 {
 	uint64_t released = __atomic_load_n(&f->cursor->released, __ATOMIC_ACQUIRE);
 
@@ -17,7 +18,8 @@ static void believe_cursor(struct ps_feed *f)
 		f->stats.bad_cursor++;
 }
 
-static bool has_room(struct ps_feed *f, uint64_t bytes)
+static bool
+has_room(struct ps_feed *f, uint64_t bytes)
 {
 	if (f->write + bytes - f->seen <= f->capacity)
 		return true;
@@ -25,18 +27,21 @@ static bool has_room(struct ps_feed *f, uint64_t bytes)
 	return f->write + bytes - f->seen <= f->capacity;
 }
 
-uint64_t ps_feed_free_bytes(struct ps_feed *f)
+uint64_t
+ps_feed_free_bytes(struct ps_feed *f)
 {
 	believe_cursor(f);
 	return f->capacity - (f->write - f->seen);
 }
 
-bool ps_feed_fits(struct ps_feed *f, uint64_t total_bytes, uint64_t largest_bytes)
+bool
+ps_feed_fits(struct ps_feed *f, uint64_t total_bytes, uint64_t largest_bytes)
 {
 	return has_room(f, total_bytes + largest_bytes);
 }
 
-struct penstock_feed_record *ps_feed_put(struct ps_feed *f, uint32_t payload_bytes)
+struct penstock_feed_record *
+ps_feed_put(struct ps_feed *f, uint32_t payload_bytes)
 {
 	uint64_t bytes = ps_feed_record_bytes(payload_bytes);
 	uint64_t at = f->write & (f->capacity - 1);
@@ -65,7 +70,8 @@ struct penstock_feed_record *ps_feed_put(struct ps_feed *f, uint32_t payload_byt
 	return r;
 }
 
-bool ps_feed_put_datagram(struct ps_feed *f, const struct ps_datagram *d, uint64_t now_ns)
+bool
+ps_feed_put_datagram(struct ps_feed *f, const struct ps_datagram *d, uint64_t now_ns)
 {
 	struct penstock_feed_record *r = ps_feed_put(f, d->len);
 
@@ -83,7 +89,8 @@ bool ps_feed_put_datagram(struct ps_feed *f, const struct ps_datagram *d, uint64
 	return true;
 }
 
-void ps_feed_publish(struct ps_feed *f)
+void
+ps_feed_publish(struct ps_feed *f)
 {
 	unsigned int next = f->mark ^ 1;
 
@@ -97,12 +104,14 @@ void ps_feed_publish(struct ps_feed *f)
 	f->published = f->write;
 }
 
-void ps_feed_heartbeat(struct ps_feed *f, uint64_t now_ns)
+void
+ps_feed_heartbeat(struct ps_feed *f, uint64_t now_ns)
 {
 	__atomic_store_n(&f->header->heartbeat_ns, now_ns, __ATOMIC_RELAXED);
 }
 
-uint64_t ps_feed_consumer_heartbeat_ns(const struct ps_feed *f)
+uint64_t
+ps_feed_consumer_heartbeat_ns(const struct ps_feed *f)
 {
 	return __atomic_load_n(&f->cursor->heartbeat_ns, __ATOMIC_RELAXED);
 }

@@ -75,7 +75,8 @@ void ps_feed_close(struct ps_feed *f);
 void ps_feed_sweep(const struct ps_feed *f);
 
 /* Bytes a record of this payload takes in the ring. */
-static inline uint64_t ps_feed_record_bytes(uint64_t payload_bytes)
+static inline uint64_t
+ps_feed_record_bytes(uint64_t payload_bytes)
 {
 	return (sizeof(struct penstock_feed_record) + payload_bytes + PENSTOCK_FEED_ALIGN - 1) &
 	       ~(uint64_t)(PENSTOCK_FEED_ALIGN - 1);
@@ -92,7 +93,8 @@ bool ps_feed_fits(struct ps_feed *f, uint64_t total_bytes, uint64_t largest_byte
  * no room or payload_bytes is above PENSTOCK_FEED_MAX_PAYLOAD. */
 struct penstock_feed_record *ps_feed_put(struct ps_feed *f, uint32_t payload_bytes);
 
-static inline uint8_t *ps_feed_payload(struct penstock_feed_record *r)
+static inline uint8_t *
+ps_feed_payload(struct penstock_feed_record *r)
 {
 	return (uint8_t *)(r + 1);
 }
@@ -112,7 +114,8 @@ void ps_feed_heartbeat(struct ps_feed *f, uint64_t now_ns);
 uint64_t ps_feed_consumer_heartbeat_ns(const struct ps_feed *f);
 
 /* Published and not released by the consumer, as last believed. Any thread, without order. */
-static inline uint64_t ps_feed_unread_bytes(const struct ps_feed *f)
+static inline uint64_t
+ps_feed_unread_bytes(const struct ps_feed *f)
 {
 	return f->published - f->seen;
 }

@@ -16,7 +16,8 @@
 
 /* Opens a file that must be regular, our own and under one name only: in a directory like /dev/shm
  * anybody could have put something else there. */
-static int open_own(const char *path, int flags, struct stat *st, struct ps_err *e)
+static int
+open_own(const char *path, int flags, struct stat *st, struct ps_err *e)
 {
 	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 	int rc;
@@ -44,7 +45,8 @@ static int open_own(const char *path, int flags, struct stat *st, struct ps_err 
 	return rc;
 }
 
-int ps_feed_lock(const char *path, int *fd, struct ps_err *e)
+int
+ps_feed_lock(const char *path, int *fd, struct ps_err *e)
 {
 	char name[PATH_MAX];
 	struct stat st;
@@ -62,7 +64,8 @@ int ps_feed_lock(const char *path, int *fd, struct ps_err *e)
 }
 
 /* Allocates every page now, so that a full file system is an error here and not SIGBUS later. */
-static int make_file(const struct ps_feed_conf *conf, const char *name, uint64_t bytes, mode_t mode,
+static int
+make_file(const struct ps_feed_conf *conf, const char *name, uint64_t bytes, mode_t mode,
 	struct feed_map *m, struct ps_err *e)
 {
 	struct stat st;
@@ -101,7 +104,8 @@ close_fd:
 	return rc;
 }
 
-static int make_cursor(const struct ps_feed_conf *conf, const char *name, uint64_t generation,
+static int
+make_cursor(const struct ps_feed_conf *conf, const char *name, uint64_t generation,
 	uint64_t released, struct ps_err *e)
 {
 	struct penstock_feed_cursor *c;
@@ -119,7 +123,8 @@ static int make_cursor(const struct ps_feed_conf *conf, const char *name, uint64
 	return 0;
 }
 
-int ps_feed_make_cursor(
+int
+ps_feed_make_cursor(
 	const struct ps_feed_conf *conf, uint64_t generation, uint64_t released, struct ps_err *e)
 {
 	char name[PATH_MAX];
@@ -128,7 +133,8 @@ int ps_feed_make_cursor(
 	return make_cursor(conf, name, generation, released, e);
 }
 
-int ps_feed_make(
+int
+ps_feed_make(
 	const struct ps_feed_conf *conf, uint64_t generation, uint64_t sequence, struct ps_err *e)
 {
 	char name[PATH_MAX], cursor_name[PATH_MAX];
@@ -162,7 +168,8 @@ int ps_feed_make(
 	return 0;
 }
 
-int ps_feed_adopt(const char *path, struct ps_err *e)
+int
+ps_feed_adopt(const char *path, struct ps_err *e)
 {
 	char from[PATH_MAX], to[PATH_MAX];
 
@@ -176,7 +183,8 @@ int ps_feed_adopt(const char *path, struct ps_err *e)
 	return 0;
 }
 
-static int map_own(const char *name, int prot, struct feed_map *m, struct ps_err *e)
+static int
+map_own(const char *name, int prot, struct feed_map *m, struct ps_err *e)
 {
 	struct stat st;
 	int fd = open_own(name, prot & PROT_WRITE ? O_RDWR : O_RDONLY, &st, e);
@@ -193,7 +201,8 @@ static int map_own(const char *name, int prot, struct feed_map *m, struct ps_err
 	return 0;
 }
 
-static bool header_valid(const struct penstock_feed_header *h, size_t bytes)
+static bool
+header_valid(const struct penstock_feed_header *h, size_t bytes)
 {
 	return bytes >= PENSTOCK_FEED_DATA_OFFSET + PS_FEED_MIN_BYTES &&
 	       h->magic == PENSTOCK_FEED_MAGIC && h->version == PENSTOCK_FEED_VERSION &&
@@ -204,7 +213,8 @@ static bool header_valid(const struct penstock_feed_header *h, size_t bytes)
 	       h->produced % PENSTOCK_FEED_ALIGN == 0;
 }
 
-int ps_feed_map_header(const char *path, struct feed_map *m, struct ps_err *e)
+int
+ps_feed_map_header(const char *path, struct feed_map *m, struct ps_err *e)
 {
 	int rc = map_own(path, PROT_READ | PROT_WRITE, m, e);
 
@@ -215,7 +225,8 @@ int ps_feed_map_header(const char *path, struct feed_map *m, struct ps_err *e)
 		path, path, path);
 }
 
-int ps_feed_map_cursor(const char *path, uint64_t generation, struct feed_map *m, struct ps_err *e)
+int
+ps_feed_map_cursor(const char *path, uint64_t generation, struct feed_map *m, struct ps_err *e)
 {
 	const struct penstock_feed_cursor *c;
 	char name[PATH_MAX];

@@ -20,7 +20,8 @@ static bool installed;
 static struct sigaction before;
 
 /* The whole mapping goes, because a huge page cannot be replaced in part. */
-static bool replace_mapping(uintptr_t at)
+static bool
+replace_mapping(uintptr_t at)
 {
 	for (unsigned int i = 0; i < PS_FEED_GUARDS; i++) {
 		uintptr_t start = __atomic_load_n(&guarded[i].start, __ATOMIC_ACQUIRE);
@@ -33,7 +34,8 @@ static bool replace_mapping(uintptr_t at)
 	return false;
 }
 
-static void on_sigbus(int sig, siginfo_t *info, void *context)
+static void
+on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
@@ -49,7 +51,8 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 		sigaction(sig, &before, NULL); /* the access is repeated and ends the process */
 }
 
-int ps_feed_guard(const void *map, size_t bytes)
+int
+ps_feed_guard(const void *map, size_t bytes)
 {
 	struct sigaction action = {.sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	int rc = -ENOSPC;
@@ -69,7 +72,8 @@ int ps_feed_guard(const void *map, size_t bytes)
 	return rc;
 }
 
-void ps_feed_unguard(const void *map)
+void
+ps_feed_unguard(const void *map)
 {
 	pthread_mutex_lock(&lock);
 	for (unsigned int i = 0; i < PS_FEED_GUARDS; i++) {

@@ -12,7 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int check_conf(const struct ps_feed_conf *c, struct ps_err *e)
+static int
+check_conf(const struct ps_feed_conf *c, struct ps_err *e)
 {
 	if (strlen(c->path) >= PS_FEED_PATH_MAX)
 		return ps_fail(e, ENAMETOOLONG, "feed path %.64s... is longer than %d bytes",
@@ -29,7 +30,8 @@ static int check_conf(const struct ps_feed_conf *c, struct ps_err *e)
 }
 
 /* Takes up an existing header: the mark that belongs to produced names the next sequence number. */
-static int take_header(struct ps_feed *f, struct ps_err *e)
+static int
+take_header(struct ps_feed *f, struct ps_err *e)
 {
 	struct feed_map m;
 	int rc = ps_feed_map_header(f->path, &m, e);
@@ -53,7 +55,8 @@ static int take_header(struct ps_feed *f, struct ps_err *e)
 
 /* A cursor file that is lost or damaged says nothing about what was read: go on with new records.
  */
-static int take_cursor(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
+static int
+take_cursor(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
 {
 	uint64_t generation = f->header->generation;
 	uint64_t oldest = f->published > f->capacity ? f->published - f->capacity : 0;
@@ -83,7 +86,8 @@ static int take_cursor(struct ps_feed *f, const struct ps_feed_conf *conf, struc
 	return 0;
 }
 
-static void drop_maps(struct ps_feed *f)
+static void
+drop_maps(struct ps_feed *f)
 {
 	if (f->cursor != NULL) {
 		ps_feed_unguard(f->cursor);
@@ -97,7 +101,8 @@ static void drop_maps(struct ps_feed *f)
 
 /* Ends the generation that is taken up and makes the next one. Every step may be the last before a
  * crash: ps_feed_open() then finds PATH retired, or PATH missing and PATH.new complete. */
-static int replace_generation(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
+static int
+replace_generation(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
 {
 	uint64_t old = f->header->generation;
 	char from[PATH_MAX], to[PATH_MAX];
@@ -120,14 +125,16 @@ static int replace_generation(struct ps_feed *f, const struct ps_feed_conf *conf
 	return rc;
 }
 
-static bool same_geometry(const struct ps_feed *f, const struct ps_feed_conf *conf)
+static bool
+same_geometry(const struct ps_feed *f, const struct ps_feed_conf *conf)
 {
 	return f->capacity == conf->capacity_bytes && f->header->worker == conf->worker &&
 	       strncmp(f->header->service, conf->service, sizeof(f->header->service)) == 0;
 }
 
 /* Takes up PATH, after finishing what a crash interrupted, or makes the first generation. */
-static int take_or_make_header(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
+static int
+take_or_make_header(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
 {
 	char name[PATH_MAX];
 	struct feed_map m;
@@ -148,7 +155,8 @@ static int take_or_make_header(struct ps_feed *f, const struct ps_feed_conf *con
 	return rc;
 }
 
-int ps_feed_open(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
+int
+ps_feed_open(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_err *e)
 {
 	int rc = check_conf(conf, e);
 
@@ -176,14 +184,16 @@ int ps_feed_open(struct ps_feed *f, const struct ps_feed_conf *conf, struct ps_e
 	return rc;
 }
 
-void ps_feed_close(struct ps_feed *f)
+void
+ps_feed_close(struct ps_feed *f)
 {
 	drop_maps(f);
 	close(f->lock_fd);
 }
 
 /* pread and not mmap: the consumer may truncate its file at any time. */
-static bool read_head(const char *name, void *out, size_t bytes)
+static bool
+read_head(const char *name, void *out, size_t bytes)
 {
 	int fd = open(name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 	bool ok = fd >= 0 && pread(fd, out, bytes, 0) == (ssize_t)bytes;
@@ -193,7 +203,8 @@ static bool read_head(const char *name, void *out, size_t bytes)
 	return ok;
 }
 
-void ps_feed_sweep(const struct ps_feed *f)
+void
+ps_feed_sweep(const struct ps_feed *f)
 {
 	struct penstock_feed_header h;
 	struct penstock_feed_cursor c;

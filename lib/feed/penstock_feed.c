@@ -44,7 +44,8 @@ struct penstock_feed {
 	uint8_t *copies; /* PEEK_BYTES when peeking, else NULL */
 };
 
-__attribute__((format(printf, 3, 4))) static int fail(char *err, int rc, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int
+fail(char *err, int rc, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -56,12 +57,14 @@ __attribute__((format(printf, 3, 4))) static int fail(char *err, int rc, const c
 	return rc;
 }
 
-static void old_name(char *out, const char *path, uint64_t number, const char *suffix)
+static void
+old_name(char *out, const char *path, uint64_t number, const char *suffix)
 {
 	snprintf(out, PATH_MAX, "%s.gen%" PRIu64 "%s", path, number, suffix);
 }
 
-static bool old_exists(const char *path, uint64_t number)
+static bool
+old_exists(const char *path, uint64_t number)
 {
 	char name[PATH_MAX];
 
@@ -70,8 +73,8 @@ static bool old_exists(const char *path, uint64_t number)
 }
 
 /* Maps a regular file of at least min bytes; the descriptor stays open in *fd. */
-static int map_file(
-	const char *name, bool writable, size_t min, int *fd, void **map, size_t *bytes, char *err)
+static int
+map_file(const char *name, bool writable, size_t min, int *fd, void **map, size_t *bytes, char *err)
 {
 	struct stat st;
 	int flags = writable ? O_RDWR : O_RDONLY;
@@ -93,7 +96,8 @@ static int map_file(
 		err, -ENOMEM, "cannot map the %zu bytes of %s: %s", *bytes, name, strerror(errno));
 }
 
-static bool header_valid(const struct penstock_feed_header *h, size_t bytes)
+static bool
+header_valid(const struct penstock_feed_header *h, size_t bytes)
 {
 	return h->magic == PENSTOCK_FEED_MAGIC && h->version == PENSTOCK_FEED_VERSION &&
 	       h->data_offset == PENSTOCK_FEED_DATA_OFFSET &&
@@ -102,7 +106,8 @@ static bool header_valid(const struct penstock_feed_header *h, size_t bytes)
 	       h->capacity_bytes <= bytes - PENSTOCK_FEED_DATA_OFFSET;
 }
 
-static int open_header(struct generation *g, const char *name, char *err)
+static int
+open_header(struct generation *g, const char *name, char *err)
 {
 	void *map;
 	int fd, rc;
@@ -122,7 +127,8 @@ static int open_header(struct generation *g, const char *name, char *err)
 		PENSTOCK_FEED_VERSION);
 }
 
-static int open_cursor(struct generation *g, const char *name, bool peek, char *err)
+static int
+open_cursor(struct generation *g, const char *name, bool peek, char *err)
 {
 	void *map;
 	int rc;
@@ -147,8 +153,8 @@ static int open_cursor(struct generation *g, const char *name, bool peek, char *
 }
 
 /* number 0: the current one. */
-static int open_generation(
-	struct generation *g, const char *path, uint64_t number, bool peek, char *err)
+static int
+open_generation(struct generation *g, const char *path, uint64_t number, bool peek, char *err)
 {
 	char name[PATH_MAX];
 	int rc;
@@ -166,7 +172,8 @@ static int open_generation(
 	return rc;
 }
 
-static void close_generation(struct generation *g)
+static void
+close_generation(struct generation *g)
 {
 	munmap((void *)(uintptr_t)g->header, g->header_map_bytes);
 	munmap(g->cursor, g->cursor_map_bytes);
@@ -174,7 +181,8 @@ static void close_generation(struct generation *g)
 }
 
 /* The oldest there is; PATH itself must exist, since its number says what to look for. */
-static int open_oldest(struct generation *g, const char *path, bool peek, char *err)
+static int
+open_oldest(struct generation *g, const char *path, bool peek, char *err)
 {
 	uint64_t number;
 	int rc = open_generation(g, path, 0, peek, err);
@@ -190,7 +198,8 @@ static int open_oldest(struct generation *g, const char *path, bool peek, char *
 }
 
 /* The one after the current; -EAGAIN while Penstock is still making it. */
-static int open_next(struct generation *g, const char *path, uint64_t number, bool peek, char *err)
+static int
+open_next(struct generation *g, const char *path, uint64_t number, bool peek, char *err)
 {
 	int rc;
 
@@ -205,7 +214,8 @@ static int open_next(struct generation *g, const char *path, uint64_t number, bo
 	return -EAGAIN;
 }
 
-static int start(struct penstock_feed *f, const struct generation *g, char *err)
+static int
+start(struct penstock_feed *f, const struct generation *g, char *err)
 {
 	uint64_t released = __atomic_load_n(&g->cursor->released, __ATOMIC_ACQUIRE);
 	uint64_t produced = __atomic_load_n(&g->header->produced, __ATOMIC_ACQUIRE);
@@ -223,7 +233,8 @@ static int start(struct penstock_feed *f, const struct generation *g, char *err)
 	return 0;
 }
 
-int penstock_feed_attach(struct penstock_feed **out, const char *path,
+int
+penstock_feed_attach(struct penstock_feed **out, const char *path,
 	const struct penstock_feed_options *options, char *err)
 {
 	struct penstock_feed *f;
@@ -262,14 +273,16 @@ int penstock_feed_attach(struct penstock_feed **out, const char *path,
 	return 0;
 }
 
-void penstock_feed_detach(struct penstock_feed *f)
+void
+penstock_feed_detach(struct penstock_feed *f)
 {
 	close_generation(&f->gen);
 	free(f->copies);
 	free(f);
 }
 
-static void release_to(struct penstock_feed *f, uint64_t cursor)
+static void
+release_to(struct penstock_feed *f, uint64_t cursor)
 {
 	/* What lies between the last record given out and read was skipped: it goes along. */
 	f->released = cursor >= f->last_end ? f->read : cursor;
@@ -277,7 +290,8 @@ static void release_to(struct penstock_feed *f, uint64_t cursor)
 		__atomic_store_n(&f->gen.cursor->released, f->released, __ATOMIC_RELEASE);
 }
 
-void penstock_feed_release(struct penstock_feed *f, const struct penstock_feed_record *last)
+void
+penstock_feed_release(struct penstock_feed *f, const struct penstock_feed_record *last)
 {
 	uint64_t offset, cursor = f->read;
 
@@ -293,7 +307,8 @@ void penstock_feed_release(struct penstock_feed *f, const struct penstock_feed_r
 }
 
 /* Everything of this generation was released: go on with the next and remove this one. */
-static int switch_generation(struct penstock_feed *f)
+static int
+switch_generation(struct penstock_feed *f)
 {
 	struct generation g, old = f->gen;
 	uint64_t number = old.number;
@@ -322,8 +337,8 @@ static int switch_generation(struct penstock_feed *f)
 
 /* Bytes of the record at a cursor, 0 when it is not one. It may be changing when peeking, so each
  * field is read once. */
-static uint32_t record_at(
-	const struct penstock_feed *f, uint64_t cursor, uint64_t produced, uint8_t *kind)
+static uint32_t
+record_at(const struct penstock_feed *f, uint64_t cursor, uint64_t produced, uint8_t *kind)
 {
 	uint64_t at = cursor & (f->capacity - 1);
 	const struct penstock_feed_record *r = (const void *)(f->data + at);
@@ -346,8 +361,9 @@ static uint32_t record_at(
 
 /* Copies what is unread. A copy is good if, after it was made, its place had not been released by
  * the real consumer: only then has the producer left it alone. */
-static int poll_copies(struct penstock_feed *f, const struct penstock_feed_record **records,
-	unsigned int max, uint64_t produced)
+static int
+poll_copies(struct penstock_feed *f, const struct penstock_feed_record **records, unsigned int max,
+	uint64_t produced)
 {
 	struct penstock_feed_record *copy;
 	unsigned int n = 0;
@@ -382,8 +398,9 @@ static int poll_copies(struct penstock_feed *f, const struct penstock_feed_recor
 	return (int)n;
 }
 
-static int poll_ring(struct penstock_feed *f, const struct penstock_feed_record **records,
-	unsigned int max, uint64_t produced, uint64_t now_ns)
+static int
+poll_ring(struct penstock_feed *f, const struct penstock_feed_record **records, unsigned int max,
+	uint64_t produced, uint64_t now_ns)
 {
 	unsigned int n = 0;
 
@@ -411,7 +428,8 @@ static int poll_ring(struct penstock_feed *f, const struct penstock_feed_record 
 	return (int)n;
 }
 
-int penstock_feed_poll(
+int
+penstock_feed_poll(
 	struct penstock_feed *f, const struct penstock_feed_record **records, unsigned int max)
 {
 	uint64_t retired = __atomic_load_n(&f->gen.header->retired, __ATOMIC_ACQUIRE);
@@ -435,7 +453,8 @@ int penstock_feed_poll(
 	return poll_ring(f, records, max, produced, now_ns);
 }
 
-void penstock_feed_info(const struct penstock_feed *f, struct penstock_feed_info *info)
+void
+penstock_feed_info(const struct penstock_feed *f, struct penstock_feed_info *info)
 {
 	const struct penstock_feed_header *h = f->gen.header;
 	uint64_t produced = __atomic_load_n(&h->produced, __ATOMIC_ACQUIRE);

@@ -122,7 +122,8 @@ struct penstock_feed_record {
 	/* payload_bytes follow */
 };
 
-static inline const uint8_t *penstock_feed_payload(const struct penstock_feed_record *r)
+static inline const uint8_t *
+penstock_feed_payload(const struct penstock_feed_record *r)
 {
 	return (const uint8_t *)(r + 1);
 }

@@ -33,12 +33,14 @@ struct ps_tpu {
 	struct ps_tpu_stats stats;
 };
 
-static size_t align64(size_t n)
+static size_t
+align64(size_t n)
 {
 	return (n + 63) & ~(size_t)63;
 }
 
-size_t ps_tpu_footprint(const struct ps_tpu_limits *limits)
+size_t
+ps_tpu_footprint(const struct ps_tpu_limits *limits)
 {
 	size_t n = limits->slots;
 
@@ -46,7 +48,8 @@ size_t ps_tpu_footprint(const struct ps_tpu_limits *limits)
 	       align64(n * sizeof(struct slot)) + align64(n * sizeof(uint32_t));
 }
 
-struct ps_tpu *ps_tpu_create(void *block, const struct ps_tpu_limits *limits, struct ps_feed *feed,
+struct ps_tpu *
+ps_tpu_create(void *block, const struct ps_tpu_limits *limits, struct ps_feed *feed,
 	struct ps_drops *drops)
 {
 	struct ps_tpu *t = block;
@@ -70,38 +73,44 @@ struct ps_tpu *ps_tpu_create(void *block, const struct ps_tpu_limits *limits, st
 	return t;
 }
 
-void ps_tpu_tick(struct ps_tpu *t, uint64_t now_ns, uint32_t daddr_be, uint16_t dport_be)
+void
+ps_tpu_tick(struct ps_tpu *t, uint64_t now_ns, uint32_t daddr_be, uint16_t dport_be)
 {
 	t->now_ns = now_ns;
 	t->daddr_be = daddr_be;
 	t->dport_be = dport_be;
 }
 
-const struct ps_tpu_stats *ps_tpu_stats(const struct ps_tpu *t)
+const struct ps_tpu_stats *
+ps_tpu_stats(const struct ps_tpu *t)
 {
 	return &t->stats;
 }
 
-uint32_t ps_tpu_free_slots(const struct ps_tpu *t)
+uint32_t
+ps_tpu_free_slots(const struct ps_tpu *t)
 {
 	return t->free_count;
 }
 
-static bool is_whole(const struct ps_stream_frame *f)
+static bool
+is_whole(const struct ps_stream_frame *f)
 {
 	return f->slot == PS_SLOT_NONE && f->offset == 0 && f->fin;
 }
 
 /* How long the transaction is if this frame completes it; 0 when it cannot, not even together with
  * the others of its packet, of which the one with the end answers for the stream. */
-static uint32_t length_at_most(const struct ps_tpu *t, const struct ps_stream_frame *f)
+static uint32_t
+length_at_most(const struct ps_tpu *t, const struct ps_stream_frame *f)
 {
 	if (f->slot != PS_SLOT_NONE && t->slot[f->slot].length != LENGTH_OPEN)
 		return t->slot[f->slot].length;
 	return f->fin ? f->offset + f->len : 0;
 }
 
-static bool tpu_reserve(void *ctx, const struct ps_stream_frame *frames, unsigned int n)
+static bool
+tpu_reserve(void *ctx, const struct ps_stream_frame *frames, unsigned int n)
 {
 	struct ps_tpu *t = ctx;
 	uint64_t total = 0, largest = 0;
@@ -126,8 +135,8 @@ static bool tpu_reserve(void *ctx, const struct ps_stream_frame *frames, unsigne
 }
 
 /* True when it went into the feed; otherwise it was counted. */
-static bool deliver(
-	struct ps_tpu *t, const struct ps_peer *peer, const uint8_t *bytes, uint32_t len)
+static bool
+deliver(struct ps_tpu *t, const struct ps_peer *peer, const uint8_t *bytes, uint32_t len)
 {
 	struct penstock_feed_record *r;
 
@@ -163,7 +172,8 @@ static bool deliver(
 	return true;
 }
 
-static uint32_t take_slot(struct ps_tpu *t)
+static uint32_t
+take_slot(struct ps_tpu *t)
 {
 	uint32_t i = t->free_slots[--t->free_count];
 
@@ -173,14 +183,16 @@ static uint32_t take_slot(struct ps_tpu *t)
 	return i;
 }
 
-static void free_slot(struct ps_tpu *t, uint32_t i)
+static void
+free_slot(struct ps_tpu *t, uint32_t i)
 {
 	t->slot[i].used = false;
 	t->free_slots[t->free_count++] = i;
 }
 
 /* Marks [from, to) and returns how many of its bytes are new. */
-static uint32_t cover(struct slot *s, uint32_t from, uint32_t to)
+static uint32_t
+cover(struct slot *s, uint32_t from, uint32_t to)
 {
 	uint32_t added = 0;
 
@@ -200,8 +212,8 @@ static uint32_t cover(struct slot *s, uint32_t from, uint32_t to)
 	return added;
 }
 
-static enum ps_sink_result tpu_data(
-	void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
+static enum ps_sink_result
+tpu_data(void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
 {
 	struct ps_tpu *t = ctx;
 	uint64_t end = (uint64_t)f->offset + f->len;
@@ -237,7 +249,8 @@ static enum ps_sink_result tpu_data(
 	return PS_SINK_DONE;
 }
 
-static void tpu_abandon(void *ctx, uint32_t slot)
+static void
+tpu_abandon(void *ctx, uint32_t slot)
 {
 	struct ps_tpu *t = ctx;
 
@@ -247,7 +260,8 @@ static void tpu_abandon(void *ctx, uint32_t slot)
 	free_slot(t, slot);
 }
 
-static uint32_t tpu_room(void *ctx)
+static uint32_t
+tpu_room(void *ctx)
 {
 	struct ps_tpu *t = ctx;
 	uint64_t by_feed = ps_feed_free_bytes(t->feed) / STREAM_BYTES;
@@ -257,7 +271,8 @@ static uint32_t tpu_room(void *ctx)
 	return room < UINT32_MAX ? (uint32_t)room : UINT32_MAX;
 }
 
-struct ps_sink ps_tpu_sink(struct ps_tpu *t)
+struct ps_sink
+ps_tpu_sink(struct ps_tpu *t)
 {
 	return (struct ps_sink){
 		.ctx = t,

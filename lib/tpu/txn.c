@@ -6,7 +6,8 @@
 #define V0_PREFIX 0x80
 #define V1_PREFIX 0x81
 
-static struct ps_txn look_v1(const uint8_t *bytes, size_t len)
+static struct ps_txn
+look_v1(const uint8_t *bytes, size_t len)
 {
 	struct ps_txn t = {PS_TXN_V1, PS_TXN_NO_SIGNATURE};
 	size_t signatures_bytes;
@@ -21,7 +22,8 @@ static struct ps_txn look_v1(const uint8_t *bytes, size_t len)
 
 /* Seven bits a byte, least significant first, the top bit says that another byte follows. Returns
  * the bytes it takes, 0 when it is cut short or longer than three. */
-static size_t compact_u16(const uint8_t *bytes, size_t len, uint32_t *value)
+static size_t
+compact_u16(const uint8_t *bytes, size_t len, uint32_t *value)
 {
 	*value = 0;
 	for (size_t i = 0; i < 3 && i < len; i++) {
@@ -32,7 +34,8 @@ static size_t compact_u16(const uint8_t *bytes, size_t len, uint32_t *value)
 	return 0;
 }
 
-struct ps_txn ps_txn_look(const uint8_t *bytes, size_t len)
+struct ps_txn
+ps_txn_look(const uint8_t *bytes, size_t len)
 {
 	struct ps_txn t = {PS_TXN_LEGACY, PS_TXN_NO_SIGNATURE};
 	uint32_t count;

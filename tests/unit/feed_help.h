@@ -25,12 +25,14 @@
 
 static char dir[64], path[96];
 
-static inline struct ps_feed_conf conf_of(uint64_t capacity)
+static inline struct ps_feed_conf
+conf_of(uint64_t capacity)
 {
 	return (struct ps_feed_conf){path, "tpu", capacity, 3, (gid_t)-1};
 }
 
-static inline int open_feed(struct ps_feed *f, uint64_t capacity)
+static inline int
+open_feed(struct ps_feed *f, uint64_t capacity)
 {
 	struct ps_feed_conf conf = conf_of(capacity);
 	struct ps_err e = {""};
@@ -41,7 +43,8 @@ static inline int open_feed(struct ps_feed *f, uint64_t capacity)
 	return rc;
 }
 
-static inline struct penstock_feed *attach(const struct penstock_feed_options *o)
+static inline struct penstock_feed *
+attach(const struct penstock_feed_options *o)
 {
 	struct penstock_feed *c = NULL;
 	char err[PENSTOCK_FEED_ERR_BYTES];
@@ -52,7 +55,8 @@ static inline struct penstock_feed *attach(const struct penstock_feed_options *o
 	return c;
 }
 
-static inline bool exists(const char *suffix)
+static inline bool
+exists(const char *suffix)
 {
 	char name[160];
 
@@ -60,7 +64,8 @@ static inline bool exists(const char *suffix)
 	return access(name, F_OK) == 0;
 }
 
-static inline void remove_files(void)
+static inline void
+remove_files(void)
 {
 	char command[256];
 
@@ -69,7 +74,8 @@ static inline void remove_files(void)
 }
 
 /* Sizes and bytes follow from the sequence number, so that a reader can check both. */
-static inline uint32_t size_of(uint64_t sequence)
+static inline uint32_t
+size_of(uint64_t sequence)
 {
 	uint64_t x = sequence * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -77,12 +83,14 @@ static inline uint32_t size_of(uint64_t sequence)
 	return (uint32_t)(x % 11 == 0 ? x % 4097 : x % 1233);
 }
 
-static inline uint8_t byte_of(uint64_t sequence, uint32_t i)
+static inline uint8_t
+byte_of(uint64_t sequence, uint32_t i)
 {
 	return (uint8_t)(sequence * 7 + i * 13 + (i >> 8));
 }
 
-static inline bool put_next(struct ps_feed *f)
+static inline bool
+put_next(struct ps_feed *f)
 {
 	uint64_t sequence = f->sequence;
 	struct penstock_feed_record *r = ps_feed_put(f, size_of(sequence));
@@ -95,7 +103,8 @@ static inline bool put_next(struct ps_feed *f)
 	return true;
 }
 
-static inline bool record_good(const struct penstock_feed_record *r, uint64_t sequence)
+static inline bool
+record_good(const struct penstock_feed_record *r, uint64_t sequence)
 {
 	if (r->sequence != sequence || r->payload_bytes != size_of(sequence) ||
 		r->kind != PENSTOCK_FEED_TRANSACTION)
@@ -107,7 +116,8 @@ static inline bool record_good(const struct penstock_feed_record *r, uint64_t se
 }
 
 /* Polls and releases all there is; returns the sequence number expected next. */
-static inline uint64_t drain(struct penstock_feed *c, uint64_t sequence)
+static inline uint64_t
+drain(struct penstock_feed *c, uint64_t sequence)
 {
 	const struct penstock_feed_record *r[16];
 	unsigned int idle = 0;
@@ -126,7 +136,8 @@ static inline uint64_t drain(struct penstock_feed *c, uint64_t sequence)
 	return sequence;
 }
 
-static inline struct penstock_feed_cursor *map_cursor(int *fd)
+static inline struct penstock_feed_cursor *
+map_cursor(int *fd)
 {
 	char name[128];
 	void *m;
@@ -141,7 +152,8 @@ static inline struct penstock_feed_cursor *map_cursor(int *fd)
 }
 
 /* Makes a directory of its own for the files, runs the suite, removes the directory. */
-static inline int run_suite(const char *name, CU_TestInfo *tests)
+static inline int
+run_suite(const char *name, CU_TestInfo *tests)
 {
 	CU_SuiteInfo suites[] = {{.pName = name, .pTests = tests}, CU_SUITE_INFO_NULL};
 	int failed;

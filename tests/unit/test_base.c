@@ -16,7 +16,8 @@
 #include <string.h>
 
 /* Base58 back to bytes by big-number arithmetic of its own: the check on what we encode. */
-static size_t b58_decode(uint8_t *out, size_t size, const char *s)
+static size_t
+b58_decode(uint8_t *out, size_t size, const char *s)
 {
 	static const char alphabet[] = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 	size_t zeros = 0, used = 0;
@@ -46,7 +47,8 @@ static size_t b58_decode(uint8_t *out, size_t size, const char *s)
 	return zeros + used;
 }
 
-static void test_b58_known(void)
+static void
+test_b58_known(void)
 {
 	static const uint8_t hello[] = "Hello World!";
 	static const uint8_t led[] = {0x00, 0x00, 0x28, 0x7f, 0xb4, 0xcd};
@@ -66,7 +68,8 @@ static void test_b58_known(void)
 	CU_ASSERT_STRING_EQUAL(ps_b58_encode(out, hello, 0), "");
 }
 
-static void test_b58_decodes_back(void)
+static void
+test_b58_decodes_back(void)
 {
 	uint8_t in[64], back[96];
 	char out[PS_B58_MAX_CHARS];
@@ -88,7 +91,8 @@ static void test_b58_decodes_back(void)
 	CU_ASSERT_EQUAL(b58_decode(back, sizeof(back), out), 64);
 }
 
-static void test_json(void)
+static void
+test_json(void)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -112,7 +116,8 @@ static void test_json(void)
 	free(text);
 }
 
-static void test_spsc_bounds(void)
+static void
+test_spsc_bounds(void)
 {
 	void *slots[8];
 	struct ps_spsc r;
@@ -135,7 +140,8 @@ static void test_spsc_bounds(void)
 
 #define SPSC_ITEMS 200000
 
-static void *push_all(void *arg)
+static void *
+push_all(void *arg)
 {
 	for (uintptr_t i = 1; i <= SPSC_ITEMS; i++)
 		while (!ps_spsc_push(arg, (void *)i))
@@ -143,7 +149,8 @@ static void *push_all(void *arg)
 	return NULL;
 }
 
-static void test_spsc_threads(void)
+static void
+test_spsc_threads(void)
 {
 	static void *slots[64];
 	static struct ps_spsc r;
@@ -164,7 +171,8 @@ static void test_spsc_threads(void)
 	CU_ASSERT_PTR_NULL(ps_spsc_pop(&r));
 }
 
-static void test_be(void)
+static void
+test_be(void)
 {
 	uint8_t b[16] = {0};
 
@@ -178,7 +186,8 @@ static void test_be(void)
 	CU_ASSERT_EQUAL(ps_be64_load(b + 7), UINT64_C(0x0708090a0b0c0d0e));
 }
 
-static void test_drops(void)
+static void
+test_drops(void)
 {
 	for (unsigned int i = 0; i < PS_DROP_COUNT; i++) {
 		/* 64 bytes hold a telemetry key with its final zero and a prefix. */
@@ -189,7 +198,8 @@ static void test_drops(void)
 	}
 }
 
-static void test_fail(void)
+static void
+test_fail(void)
 {
 	struct ps_err e;
 	char big[2000];
@@ -203,7 +213,8 @@ static void test_fail(void)
 	CU_ASSERT_EQUAL(strlen(e.text), sizeof(e.text) - 1);
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"base58: known vectors", test_b58_known},

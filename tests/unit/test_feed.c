@@ -3,7 +3,8 @@
 
 #include "feed_help.h"
 
-static void test_one_record(void)
+static void
+test_one_record(void)
 {
 	const struct penstock_feed_record *r[4];
 	struct penstock_feed_info info;
@@ -53,7 +54,8 @@ static void test_one_record(void)
 	remove_files();
 }
 
-static void test_many_laps(void)
+static void
+test_many_laps(void)
 {
 	struct ps_feed f;
 	struct penstock_feed *c;
@@ -79,7 +81,8 @@ static void test_many_laps(void)
 	remove_files();
 }
 
-static void test_full(void)
+static void
+test_full(void)
 {
 	struct ps_feed f;
 	struct penstock_feed *c;
@@ -107,7 +110,8 @@ static void test_full(void)
 }
 
 /* What fits() promises must hold wherever in the ring the records begin. */
-static void test_fits_is_enough(void)
+static void
+test_fits_is_enough(void)
 {
 	struct ps_feed f;
 	struct penstock_feed *c;
@@ -139,7 +143,8 @@ static void test_fits_is_enough(void)
 	remove_files();
 }
 
-static void test_release_part(void)
+static void
+test_release_part(void)
 {
 	const struct penstock_feed_record *r[8];
 	struct penstock_feed *c, *other;
@@ -165,7 +170,8 @@ static void test_release_part(void)
 	remove_files();
 }
 
-static void test_age(void)
+static void
+test_age(void)
 {
 	struct penstock_feed_options o = {.max_age_ns = ps_now_ns() / 2};
 	const struct penstock_feed_record *r[8];
@@ -195,7 +201,8 @@ static void test_age(void)
 	remove_files();
 }
 
-static void test_peek(void)
+static void
+test_peek(void)
 {
 	struct penstock_feed_options o = {.peek = true};
 	const struct penstock_feed_record *r[64];
@@ -225,7 +232,8 @@ static void test_peek(void)
 	remove_files();
 }
 
-static void test_hostile_cursor(void)
+static void
+test_hostile_cursor(void)
 {
 	static const uint64_t lies[] = {
 		1, 63, CAPACITY, CAPACITY * 2, UINT64_MAX, UINT64_MAX - 63, UINT64_C(1) << 63, 0};
@@ -287,7 +295,8 @@ static void test_hostile_cursor(void)
 	remove_files();
 }
 
-static void test_producer_returns(void)
+static void
+test_producer_returns(void)
 {
 	struct penstock_feed *c;
 	struct ps_feed f, second;
@@ -316,7 +325,8 @@ static void test_producer_returns(void)
 	remove_files();
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"one record, every field", test_one_record},

@@ -3,7 +3,8 @@
 
 #include "feed_help.h"
 
-static void test_generations(void)
+static void
+test_generations(void)
 {
 	struct penstock_feed_info info;
 	struct penstock_feed *c, *late;
@@ -59,7 +60,8 @@ static void test_generations(void)
 }
 
 /* The consumer may lack the right to remove files: then the producer sweeps. */
-static void test_sweep(void)
+static void
+test_sweep(void)
 {
 	struct penstock_feed_cursor *cursor;
 	struct ps_feed f;
@@ -83,7 +85,8 @@ static void test_sweep(void)
 }
 
 /* Every point between two steps of a geometry change, as a crash leaves it. */
-static void test_interrupted_change(void)
+static void
+test_interrupted_change(void)
 {
 	char from[160], to[160];
 	struct penstock_feed *c;
@@ -129,7 +132,8 @@ static void test_interrupted_change(void)
 	}
 }
 
-static int refusal(const struct ps_feed_conf *conf, const char *contains)
+static int
+refusal(const struct ps_feed_conf *conf, const char *contains)
 {
 	struct ps_feed f;
 	struct ps_err e = {""};
@@ -141,7 +145,8 @@ static int refusal(const struct ps_feed_conf *conf, const char *contains)
 	return rc;
 }
 
-static void test_refusals(void)
+static void
+test_refusals(void)
 {
 	struct ps_feed_conf conf = conf_of(CAPACITY);
 	char victim[128];
@@ -184,7 +189,8 @@ static void test_refusals(void)
 	remove_files();
 }
 
-static void test_attach_refusals(void)
+static void
+test_attach_refusals(void)
 {
 	struct penstock_feed *c;
 	char err[PENSTOCK_FEED_ERR_BYTES];
@@ -201,7 +207,8 @@ static void test_attach_refusals(void)
 }
 
 /* Children of the kill test; they end by being killed. */
-static void produce_forever(uint64_t capacity)
+static void
+produce_forever(uint64_t capacity)
 {
 	struct ps_feed f;
 	unsigned int burst = 0;
@@ -224,7 +231,8 @@ struct ledger {
 	uint64_t intended, released, bad;
 };
 
-static void consume_forever(struct ledger *l)
+static void
+consume_forever(struct ledger *l)
 {
 	const struct penstock_feed_record *r[8];
 	struct penstock_feed *c;
@@ -255,7 +263,8 @@ static void consume_forever(struct ledger *l)
 	}
 }
 
-static pid_t start_child(bool producer, uint64_t capacity, struct ledger *l)
+static pid_t
+start_child(bool producer, uint64_t capacity, struct ledger *l)
 {
 	pid_t pid = fork();
 
@@ -269,7 +278,8 @@ static pid_t start_child(bool producer, uint64_t capacity, struct ledger *l)
 	return pid;
 }
 
-static void kill_child(pid_t pid)
+static void
+kill_child(pid_t pid)
 {
 	int status = 0;
 
@@ -278,7 +288,8 @@ static void kill_child(pid_t pid)
 	CU_ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void test_kill(void)
+static void
+test_kill(void)
 {
 	struct ledger *l =
 		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -337,7 +348,8 @@ static void test_kill(void)
 	remove_files();
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"geometry changes: old generations first", test_generations},
