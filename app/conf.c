@@ -21,14 +21,16 @@ struct place {
 	void *base;
 };
 
-static int bad(const struct place *p, struct ps_err *e, const char *cause, const char *value,
+static int
+bad(const struct place *p, struct ps_err *e, const char *cause, const char *value,
 	const char *remedy)
 {
 	return ps_fail(e, EINVAL, "%s: [%s] %s: %s '%s'; %s", p->file, p->section, p->key, cause,
 		value, remedy);
 }
 
-static bool parse_number(const char *text, unsigned long max, unsigned long *out)
+static bool
+parse_number(const char *text, unsigned long max, unsigned long *out)
 {
 	char *end;
 
@@ -39,7 +41,8 @@ static bool parse_number(const char *text, unsigned long max, unsigned long *out
 	return errno == 0 && *end == '\0' && *out <= max;
 }
 
-bool ps_conf_list(const char *text, unsigned int max, cpu_set_t *set)
+bool
+ps_conf_list(const char *text, unsigned int max, cpu_set_t *set)
 {
 	const char *p = text;
 
@@ -66,8 +69,8 @@ bool ps_conf_list(const char *text, unsigned int max, cpu_set_t *set)
 	return p[-1] == '\0';
 }
 
-static int set_number(
-	const struct ps_option *o, const struct place *p, const char *value, struct ps_err *e)
+static int
+set_number(const struct ps_option *o, const struct place *p, const char *value, struct ps_err *e)
 {
 	char remedy[96];
 	unsigned long v;
@@ -81,8 +84,8 @@ static int set_number(
 	return 0;
 }
 
-static int set_choice(
-	const struct ps_option *o, const struct place *p, const char *value, struct ps_err *e)
+static int
+set_choice(const struct ps_option *o, const struct place *p, const char *value, struct ps_err *e)
 {
 	char remedy[96] = "give one of:";
 
@@ -97,8 +100,8 @@ static int set_choice(
 	return bad(p, e, "unknown value", value, remedy);
 }
 
-static int add_address(
-	struct ps_conf_service *s, const struct place *p, const char *text, struct ps_err *e)
+static int
+add_address(struct ps_conf_service *s, const struct place *p, const char *text, struct ps_err *e)
 {
 	static const char remedy[] = "give IPv4 addresses separated by commas, or any";
 	struct in_addr a;
@@ -119,7 +122,8 @@ static int add_address(
 	return 0;
 }
 
-static int set_addresses(const struct place *p, const char *value, struct ps_err *e)
+static int
+set_addresses(const struct place *p, const char *value, struct ps_err *e)
 {
 	char copy[CFG_VALUE_LEN], *rest = copy, *word;
 	int rc = 0;
@@ -133,7 +137,8 @@ static int set_addresses(const struct place *p, const char *value, struct ps_err
 	return rc;
 }
 
-static int set_workers(const struct place *p, const char *value, struct ps_err *e)
+static int
+set_workers(const struct place *p, const char *value, struct ps_err *e)
 {
 	struct ps_conf_service *s = p->base;
 
@@ -144,8 +149,8 @@ static int set_workers(const struct place *p, const char *value, struct ps_err *
 	return 0;
 }
 
-static int set_option(
-	const struct ps_option *o, const struct place *p, const char *value, struct ps_err *e)
+static int
+set_option(const struct ps_option *o, const struct place *p, const char *value, struct ps_err *e)
 {
 	switch (o->type) {
 	case PS_OPT_NUMBER:
@@ -166,7 +171,8 @@ static int set_option(
 }
 
 /* The defaults of one section; base is what its offsets count from. */
-static void set_defaults(const char *section, void *base)
+static void
+set_defaults(const char *section, void *base)
 {
 	for (unsigned int i = 0; i < ps_n_options; i++) {
 		const struct ps_option *o = &ps_options[i];
@@ -179,7 +185,8 @@ static void set_defaults(const char *section, void *base)
 }
 
 /* A numbered key ("address2") matches the option it continues. */
-static const struct ps_option *find_option(const char *section, const char *key)
+static const struct ps_option *
+find_option(const char *section, const char *key)
 {
 	for (unsigned int i = 0; i < ps_n_options; i++) {
 		const struct ps_option *o = &ps_options[i];
@@ -196,15 +203,17 @@ static const struct ps_option *find_option(const char *section, const char *key)
 	return NULL;
 }
 
-static bool name_ok(const char *name)
+static bool
+name_ok(const char *name)
 {
 	size_t len =
-		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+		strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 
 	return len > 0 && len < PS_CONF_NAME && name[len] == '\0';
 }
 
-static void *find_port(struct ps_conf *c, const char *name)
+static void *
+find_port(struct ps_conf *c, const char *name)
 {
 	for (unsigned int i = 0; i < c->n_ports; i++)
 		if (strcmp(c->port[i].name, name) == 0)
@@ -212,7 +221,8 @@ static void *find_port(struct ps_conf *c, const char *name)
 	return NULL;
 }
 
-static void *find_service(struct ps_conf *c, const char *name)
+static void *
+find_service(struct ps_conf *c, const char *name)
 {
 	for (unsigned int i = 0; i < c->n_services; i++)
 		if (strcmp(c->service[i].name, name) == 0)
@@ -220,7 +230,8 @@ static void *find_service(struct ps_conf *c, const char *name)
 	return NULL;
 }
 
-static void *add_port(struct ps_conf *c, const char *name)
+static void *
+add_port(struct ps_conf *c, const char *name)
 {
 	struct ps_conf_port *p;
 
@@ -232,7 +243,8 @@ static void *add_port(struct ps_conf *c, const char *name)
 	return p;
 }
 
-static void *add_service(struct ps_conf *c, const char *name)
+static void *
+add_service(struct ps_conf *c, const char *name)
 {
 	struct ps_conf_service *s;
 
@@ -246,8 +258,9 @@ static void *add_service(struct ps_conf *c, const char *name)
 }
 
 /* Finds or adds the section "KIND" or "KIND NAME". kind: cut out of p->section by the caller. */
-static int open_section(struct ps_conf *c, struct place *p, const char *kind, const char *name,
-	bool fresh, struct ps_err *e)
+static int
+open_section(struct ps_conf *c, struct place *p, const char *kind, const char *name, bool fresh,
+	struct ps_err *e)
 {
 	bool known = false, port = strcmp(kind, "port") == 0;
 
@@ -266,7 +279,7 @@ static int open_section(struct ps_conf *c, struct place *p, const char *kind, co
 	}
 	if (name == NULL || !name_ok(name))
 		return ps_fail(e, EINVAL,
-			"%s: [%s] needs a name of at most %d letters, digits, - and _; write "
+			"%s: [%s] needs a name of at most %d letters, digits and _; write "
 			"[%s NAME]",
 			p->file, p->section, PS_CONF_NAME - 1, kind);
 	p->base = port ? find_port(c, name) : find_service(c, name);
@@ -281,7 +294,8 @@ static int open_section(struct ps_conf *c, struct place *p, const char *kind, co
 	return 0;
 }
 
-static int set_key(const struct place *p, const char *kind, const char *value, struct ps_err *e)
+static int
+set_key(const struct place *p, const char *kind, const char *value, struct ps_err *e)
 {
 	const struct ps_option *o = find_option(kind, p->key);
 
@@ -292,8 +306,9 @@ static int set_key(const struct place *p, const char *kind, const char *value, s
 	return set_option(o, p, value, e);
 }
 
-static int load_section(struct ps_conf *c, struct rte_cfgfile *f, const char *file, int index,
-	char *section, struct ps_err *e)
+static int
+load_section(struct ps_conf *c, struct rte_cfgfile *f, const char *file, int index, char *section,
+	struct ps_err *e)
 {
 	struct place p = {.file = file, .section = section};
 	struct rte_cfgfile_entry entry[PS_CONF_ADDRS];
@@ -329,7 +344,8 @@ static int load_section(struct ps_conf *c, struct rte_cfgfile *f, const char *fi
 }
 
 /* rte_cfgfile skips lines it does not understand and cuts long values without a word. */
-static int check_syntax(const char *file, struct ps_err *e)
+static int
+check_syntax(const char *file, struct ps_err *e)
 {
 	FILE *f = fopen(file, "re");
 	const char *what = NULL;
@@ -350,7 +366,7 @@ static int check_syntax(const char *file, struct ps_err *e)
 			what = "holds a zero byte; this is not a configuration file";
 			break;
 		}
-		text[strcspn(text, "#\r\n")] = '\0';
+		text[strcspn(text, ";\r\n")] = '\0';
 		value = strchr(text, '=');
 		if (text[0] == '\0')
 			continue;
@@ -360,7 +376,7 @@ static int check_syntax(const char *file, struct ps_err *e)
 		else if (text[0] == '[')
 			what = strchr(text, ']') == NULL ? "lacks the closing ]" : NULL;
 		else if (value == NULL || value == text)
-			what = "is neither [section] nor key = value; # starts a comment";
+			what = "is neither [section] nor key = value; a semicolon starts a comment";
 		else if (value[1 + strspn(value + 1, " \t")] == '\0')
 			what = "gives no value; remove the line to use the default";
 		else if (!in_section)
@@ -376,9 +392,10 @@ static int check_syntax(const char *file, struct ps_err *e)
 	return rc;
 }
 
-static int load_file(struct ps_conf *c, const char *file, struct ps_err *e)
+static int
+load_file(struct ps_conf *c, const char *file, struct ps_err *e)
 {
-	struct rte_cfgfile_parameters params = {.comment_character = '#'};
+	struct rte_cfgfile_parameters params = {.comment_character = ';'};
 	char section[CFG_NAME_LEN];
 	struct rte_cfgfile *f;
 	int rc, n;
@@ -400,7 +417,8 @@ static int load_file(struct ps_conf *c, const char *file, struct ps_err *e)
 }
 
 /* "section.key=value", or "section.NAME.key=value" for sections with a name. */
-static int override(struct ps_conf *c, const char *text, struct ps_err *e)
+static int
+override(struct ps_conf *c, const char *text, struct ps_err *e)
 {
 	char copy[512], section[CFG_NAME_LEN], *value, *key, *name = NULL;
 	struct place p = {.file = "-o", .section = section};
@@ -433,7 +451,8 @@ static int override(struct ps_conf *c, const char *text, struct ps_err *e)
 	return set_key(&p, copy, value, e);
 }
 
-int ps_conf_load(struct ps_conf *c, const char *file, const char *const overrides[], unsigned int n,
+int
+ps_conf_load(struct ps_conf *c, const char *file, const char *const overrides[], unsigned int n,
 	struct ps_err *e)
 {
 	int rc = 0;
@@ -449,8 +468,8 @@ int ps_conf_load(struct ps_conf *c, const char *file, const char *const override
 	return rc;
 }
 
-int ps_conf_select_ports(
-	struct ps_conf *c, const char *const ports[], unsigned int n, struct ps_err *e)
+int
+ps_conf_select_ports(struct ps_conf *c, const char *const ports[], unsigned int n, struct ps_err *e)
 {
 	struct ps_conf_port chosen[PS_CONF_PORTS];
 

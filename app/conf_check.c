@@ -9,22 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *ps_service_kind_name(uint32_t kind)
+const char *
+ps_service_kind_name(uint32_t kind)
 {
 	static const char *const name[] = {"udp", "tpu-quic", "tpu-quic-vote"};
 
 	return kind < 3 ? name[kind] : "?";
 }
 
-static int missing(const char *kind, const char *name, const char *key, struct ps_err *e)
+static int
+missing(const char *kind, const char *name, const char *key, struct ps_err *e)
 {
 	return ps_fail(e, EINVAL, "[%s %s] %s is missing; add '%s = ...' (penstock help config)",
 		kind, name, key, key);
 }
 
 /* True when a datagram could belong to both; *addr_be: for which address. */
-static bool overlap(
-	const struct ps_conf_service *a, const struct ps_conf_service *b, uint32_t *addr_be)
+static bool
+overlap(const struct ps_conf_service *a, const struct ps_conf_service *b, uint32_t *addr_be)
 {
 	*addr_be = INADDR_ANY;
 	if (a->port != b->port)
@@ -41,7 +43,8 @@ static bool overlap(
 	return false;
 }
 
-static int check_services(const struct ps_conf *c, struct ps_err *e)
+static int
+check_services(const struct ps_conf *c, struct ps_err *e)
 {
 	for (unsigned int i = 0; i < c->n_services; i++) {
 		const struct ps_conf_service *s = &c->service[i];
@@ -70,7 +73,8 @@ static int check_services(const struct ps_conf *c, struct ps_err *e)
 	return 0;
 }
 
-int ps_conf_check(const struct ps_conf *c, struct ps_err *e)
+int
+ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 {
 	if (c->n_services == 0)
 		return ps_fail(e, EINVAL,
@@ -105,7 +109,8 @@ int ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 }
 
 /* Exactly n numbers below 256 in brackets. */
-static bool parse_bytes(const char *text, uint8_t *out, unsigned int n)
+static bool
+parse_bytes(const char *text, uint8_t *out, unsigned int n)
 {
 	const char *p = text + strspn(text, " \t\r\n");
 
@@ -127,7 +132,8 @@ static bool parse_bytes(const char *text, uint8_t *out, unsigned int n)
 	return p[strspn(p, " \t\r\n")] == '\0';
 }
 
-int ps_conf_keypair(const struct ps_conf *c, uint8_t seed[32], struct ps_err *e)
+int
+ps_conf_keypair(const struct ps_conf *c, uint8_t seed[32], struct ps_err *e)
 {
 	const char *file = c->tls.keypair;
 	uint8_t bytes[64];

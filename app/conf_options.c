@@ -104,12 +104,14 @@ const struct ps_option ps_options[] = {
 
 const unsigned int ps_n_options = sizeof(ps_options) / sizeof(ps_options[0]);
 
-bool ps_section_named(const char *section)
+bool
+ps_section_named(const char *section)
 {
 	return strcmp(section, "port") == 0 || strcmp(section, "service") == 0;
 }
 
-static void print_value(FILE *out, const struct ps_option *o)
+static void
+print_value(FILE *out, const struct ps_option *o)
 {
 	switch (o->type) {
 	case PS_OPT_NUMBER:
@@ -131,7 +133,8 @@ static void print_value(FILE *out, const struct ps_option *o)
 	}
 }
 
-void ps_conf_help(FILE *out)
+void
+ps_conf_help(FILE *out)
 {
 	const char *section = "";
 

@@ -11,7 +11,7 @@
 #include <CUnit/Basic.h>
 
 #define GOOD                                                                                       \
-	"# a comment\n[penstock]\nname = lab\nidle = sleep # and why\n\n"                          \
+	"; a comment\n[penstock]\nname = lab\nidle = sleep ; and why\n\n"                          \
 	"[port a]\ndevice = veth0\n"                                                               \
 	"[service tpu]\nkind = tpu-quic\naddress = 10.0.0.1, 10.0.0.2\naddress1 = 10.0.0.3\n"      \
 	"port = 8009\nworkers = 0,2-3\n"
@@ -139,7 +139,7 @@ static void test_syntax(void)
 	refuse("\n\n[service a\n", "line 3|]");
 	refuse("[service a]\nport 1\n", "line 2|key = value");
 	refuse("[service a]\nport =\n", "line 2|no value");
-	refuse("[service a]\nport = # 8009\n", "line 2|no value");
+	refuse("[service a]\nport = ; 8009\n", "line 2|no value");
 	while (strlen(longer) < 400)
 		strcat(longer, "10.0.0.1,");
 	refuse(longer, "line 2|255|address1");

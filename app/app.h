@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* The running program in one struct. The control thread (main) builds it, reads it and takes it
+ * down; a worker sees its own struct ps_worker only; telemetry's thread reads counters without
+ * order. rte_eth_* calls other than the two bursts belong to the control thread. */
+#ifndef PS_APP_APP_H
+#define PS_APP_APP_H
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_config.h>
+
+#include "conf.h"
+#include "port.h"
+#include "worker.h"
+
+#define PS_EXIT_OK     0
+#define PS_EXIT_FAILED 1 /* not ready, or failed */
+#define PS_EXIT_USAGE  2
+
+/* Processors. Worker w runs as EAL lcore w + 1; lcore 0 is the control thread's. */
+struct ps_lcores {
+	unsigned int n;
+	int cpu[PS_WORKERS_MAX];
+	cpu_set_t control; /* those without a worker, or all when there are none */
+};
+
+struct ps_app {
+	struct ps_conf conf;
+	struct ps_lcores lcores;
+	unsigned int n_ports, n_workers;
+	struct ps_port port[PS_CONF_PORTS];
+	struct ps_worker *worker[PS_WORKERS_MAX]; /* each on its own NUMA node */
+	uint64_t start_ns;
+};
+
+/* -- lcores.c -- */
+
+/* list: "2,4-6", or "" for the last processor. */
+int ps_lcores_choose(struct ps_lcores *l, const char *list, struct ps_err *e);
+
+/* -- eal.c -- */
+
+/* Starts EAL for the planned ports; user_argv: what followed "--". */
+int ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct ps_err *e);
+/* The first error that a DPDK library logged since ps_eal_forget(), "" when there was none: the
+ * cause behind an error number. */
+const char *ps_eal_cause(void);
+void ps_eal_forget(void);
+/* From now on DPDK's log lines are printed as they come. */
+void ps_eal_show_log(void);
+
+/* -- control.c -- */
+
+/* Blocks the signals that ps_control_run() waits for; before any thread is made. */
+void ps_control_block_signals(void);
+/* Builds everything, launches the workers, returns 0 after a clean stop. */
+int ps_control_run(struct ps_app *app, int eal_argc, char *const eal_argv[], struct ps_err *e);
+
+/* -- telemetry.c -- */
+
+/* Registers /penstock/...; the commands answer from app until ps_telemetry_stop(). */
+int ps_telemetry_start(struct ps_app *app, struct ps_err *e);
+void ps_telemetry_stop(void);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "cmd.h"
+#include "conf.h"
+#include "ps_json.h"
+#include "ps_time.h"
+#include "tel_client.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char ps_help_top[] =
+	"usage: penstock top [--name NAME | --file-prefix PREFIX] [--once] [--json]\n"
+	"\n"
+	"Shows a running penstock: rates each second, drop reasons by rate, feeds, connections.\n"
+	"\n"
+	"  --name NAME           the instance's [penstock] name (penstock)\n"
+	"  --file-prefix PREFIX  its EAL file prefix (penstock-NAME)\n"
+	"  --once                totals once, then end\n"
+	"  --json                one JSON object (each second without --once)\n"
+	"  -h, --help            this text\n";
+
+struct options {
+	char prefix[128];
+	bool once, json;
+};
+
+/* One look at everything. */
+struct sample {
+	uint64_t at_ns;
+	unsigned int n_workers;
+	struct ps_tel_dict info, stats, drops, services, feeds;
+	struct ps_tel_dict queue[PS_WORKERS_MAX], quic[PS_WORKERS_MAX];
+};
+
+static int
+take(int fd, struct sample *s, struct ps_err *e)
+{
+	const struct {
+		const char *command;
+		struct ps_tel_dict *d;
+	} fixed[] = {
+		{"/penstock/info", &s->info},
+		{"/penstock/stats", &s->stats},
+		{"/penstock/drops", &s->drops},
+		{"/penstock/services", &s->services},
+		{"/penstock/feeds", &s->feeds},
+	};
+	char command[64];
+	uint64_t workers;
+	int rc = 0;
+
+	s->at_ns = ps_now_ns();
+	for (unsigned int i = 0; rc == 0 && i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		rc = ps_tel_query(fd, fixed[i].command, fixed[i].d, e);
+	if (rc < 0)
+		return rc;
+	workers = ps_tel_number(&s->info, "workers");
+	s->n_workers = workers < PS_WORKERS_MAX ? (unsigned int)workers : PS_WORKERS_MAX;
+	for (unsigned int w = 0; rc == 0 && w < s->n_workers; w++) {
+		snprintf(command, sizeof(command), "/penstock/queue,%u", w);
+		rc = ps_tel_query(fd, command, &s->queue[w], e);
+		if (rc < 0)
+			break;
+		snprintf(command, sizeof(command), "/penstock/quic,%u", w);
+		rc = ps_tel_query(fd, command, &s->quic[w], e);
+	}
+	return rc;
+}
+
+/* -- JSON -- */
+
+static void
+put_dict(struct ps_json *j, const char *key, const struct ps_tel_dict *d)
+{
+	ps_json_open(j, key, '{');
+	for (unsigned int i = 0; i < d->n; i++) {
+		if (d->entry[i].is_text)
+			ps_json_str(j, d->entry[i].key, d->entry[i].text);
+		else
+			ps_json_u64(j, d->entry[i].key, d->entry[i].number);
+	}
+	ps_json_close(j, '}');
+}
+
+static void
+print_json(const struct sample *s)
+{
+	struct ps_json j = {.out = stdout};
+
+	ps_json_open(&j, NULL, '{');
+	put_dict(&j, "info", &s->info);
+	put_dict(&j, "stats", &s->stats);
+	put_dict(&j, "drops", &s->drops);
+	put_dict(&j, "services", &s->services);
+	put_dict(&j, "feeds", &s->feeds);
+	ps_json_open(&j, "queues", '[');
+	for (unsigned int w = 0; w < s->n_workers; w++)
+		put_dict(&j, NULL, &s->queue[w]);
+	ps_json_close(&j, ']');
+	ps_json_open(&j, "quic", '[');
+	for (unsigned int w = 0; w < s->n_workers; w++)
+		put_dict(&j, NULL, &s->quic[w]);
+	ps_json_close(&j, ']');
+	ps_json_close(&j, '}');
+	putchar('\n');
+}
+
+/* -- table -- */
+
+struct rate {
+	const char *key;
+	uint64_t total;
+	double per_s;
+};
+
+static double
+rate_of(const struct ps_tel_dict *now, const struct ps_tel_dict *before, const char *key, double s)
+{
+	uint64_t a = ps_tel_number(before, key), b = ps_tel_number(now, key);
+
+	return s > 0 && b > a ? (double)(b - a) / s : 0;
+}
+
+/* The fastest first, then the largest. */
+static int
+compare_rates(const void *a, const void *b)
+{
+	const struct rate *x = a, *y = b;
+
+	if (x->per_s != y->per_s)
+		return x->per_s < y->per_s ? 1 : -1;
+	return x->total == y->total ? 0 : x->total < y->total ? 1 : -1;
+}
+
+static void
+print_line(const struct sample *s, const struct sample *before, double seconds, const char *label,
+	const char *key)
+{
+	printf("  %-26s %14" PRIu64 " %14.0f/s\n", label, ps_tel_number(&s->stats, key),
+		rate_of(&s->stats, &before->stats, key, seconds));
+}
+
+static void
+print_drops(const struct sample *s, const struct sample *before, double seconds)
+{
+	struct rate r[PS_TEL_ENTRIES];
+
+	for (unsigned int i = 0; i < s->drops.n; i++) {
+		const char *key = s->drops.entry[i].key;
+
+		r[i] = (struct rate){key, s->drops.entry[i].number,
+			rate_of(&s->drops, &before->drops, key, seconds)};
+	}
+	qsort(r, s->drops.n, sizeof(r[0]), compare_rates);
+	printf("drops\n");
+	for (unsigned int i = 0; i < s->drops.n && r[i].total > 0; i++)
+		printf("  %-26s %14" PRIu64 " %14.0f/s\n", r[i].key, r[i].total, r[i].per_s);
+}
+
+static void
+print_group(const char *title, const struct ps_tel_dict *d)
+{
+	printf("%s\n", title);
+	for (unsigned int i = 0; i < d->n; i++)
+		if (!d->entry[i].is_text && d->entry[i].number > 0)
+			printf("  %-40s %14" PRIu64 "\n", d->entry[i].key, d->entry[i].number);
+}
+
+static void
+print_table(const struct sample *s, const struct sample *before)
+{
+	const double seconds = (double)(s->at_ns - before->at_ns) / (double)PS_SEC_NS;
+	const struct ps_tel_entry *name = ps_tel_find(&s->info, "name");
+	const struct ps_tel_entry *mode = ps_tel_find(&s->info, "mode");
+
+	printf("penstock %s  pid %" PRIu64 "  up %" PRIu64 " s  %u worker%s  %s\n",
+		name != NULL ? name->text : "?", ps_tel_number(&s->info, "pid"),
+		ps_tel_number(&s->info, "uptime_s"), s->n_workers, s->n_workers == 1 ? "" : "s",
+		mode != NULL ? mode->text : "");
+	printf("traffic\n");
+	print_line(s, before, seconds, "frames received", "rx_packets");
+	print_line(s, before, seconds, "frames sent", "tx_packets");
+	print_line(s, before, seconds, "transactions", "received");
+	print_line(s, before, seconds, "records published", "published");
+	print_line(s, before, seconds, "dropped", "dropped");
+	print_line(s, before, seconds, "missed by the device", "missed");
+	print_line(s, before, seconds, "passed to the kernel", "passed");
+	print_line(s, before, seconds, "passed, worker not beating", "passed_stale");
+	print_drops(s, before, seconds);
+	print_group("services", &s->services);
+	print_group("feeds", &s->feeds);
+	for (unsigned int w = 0; w < s->n_workers; w++) {
+		char title[32];
+
+		snprintf(title, sizeof(title), "quic, worker %u", w);
+		print_group(title, &s->quic[w]);
+	}
+}
+
+static int
+show(int fd, const struct options *o, struct ps_err *e)
+{
+	static struct sample sample[2];
+	const bool clear = !o->once && !o->json && isatty(STDOUT_FILENO);
+	unsigned int now = 0;
+	int rc = take(fd, &sample[now], e);
+
+	sample[1] = sample[0];
+	while (rc == 0) {
+		if (clear)
+			fputs("\033[H\033[2J", stdout);
+		if (o->json)
+			print_json(&sample[now]);
+		else
+			print_table(&sample[now], &sample[!now]);
+		if (fflush(stdout) != 0 || o->once)
+			return 0;
+		sleep(1);
+		now = !now;
+		rc = take(fd, &sample[now], e);
+	}
+	return rc;
+}
+
+int
+ps_cmd_top(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"name", required_argument, NULL, 'n'},
+		{"file-prefix", required_argument, NULL, 'f'},
+		{"once", no_argument, NULL, '1'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct options o = {.prefix = "penstock-penstock"};
+	struct ps_err e;
+	int fd, rc, opt;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'n':
+			snprintf(o.prefix, sizeof(o.prefix), "penstock-%s", optarg);
+			break;
+		case 'f':
+			snprintf(o.prefix, sizeof(o.prefix), "%s", optarg);
+			break;
+		case '1':
+			o.once = true;
+			break;
+		case 'j':
+			o.json = true;
+			break;
+		case 'h':
+			return ps_print_help(ps_help_top);
+		default:
+			return ps_usage_option("top", opt, argv);
+		}
+	}
+	if (optind < argc)
+		return ps_usage("top", "unexpected '%s'", argv[optind]);
+	fd = ps_tel_connect(o.prefix, &e);
+	rc = fd;
+	if (fd >= 0) {
+		rc = show(fd, &o, &e);
+		close(fd);
+	}
+	if (rc >= 0)
+		return 0;
+	ps_log(PS_LOG_ERROR, "%s", e.text);
+	return 1;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* The control thread: start in order, a round every 200 ms, stop in reverse order. */
+
+#include "app.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_version.h>
+
+#include "ps_time.h"
+
+#define ROUND_MS 200
+/* A consumer that has not polled for so long is not there. */
+#define CONSUMER_NS (5 * PS_SEC_NS)
+
+static sigset_t
+stop_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	return set;
+}
+
+void
+ps_control_block_signals(void)
+{
+	sigset_t set = stop_signals();
+
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* -- start -- */
+
+static bool
+names_device(const char *device, int argc, char *const argv[])
+{
+	size_t len = strlen(device);
+
+	for (int i = 0; i < argc; i++) {
+		const char *arg = argv[i];
+
+		if (strncmp(arg, "--vdev=", 7) == 0)
+			arg += 7;
+		if (strncmp(arg, device, len) == 0 && (arg[len] == '\0' || arg[len] == ','))
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_device(int argc, char *const argv[])
+{
+	for (int i = 0; i < argc; i++)
+		if (strncmp(argv[i], "--vdev", 6) == 0 || strncmp(argv[i], "-a", 2) == 0 ||
+			strncmp(argv[i], "--allow", 7) == 0)
+			return true;
+	return false;
+}
+
+/* The first device among EAL's arguments becomes the port when the configuration names none. */
+static int
+adopt_device(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
+{
+	const char *device[PS_CONF_PORTS];
+	char name[PS_CONF_PORTS][PS_CONF_STRING];
+	unsigned int n = 0;
+
+	if (app->conf.n_ports > 0)
+		return 0;
+	if (!has_device(argc, argv))
+		return ps_fail(e, EINVAL,
+			"no port is configured; add a [port NAME] section with device = ..., or "
+			"name one with --port");
+	for (int i = 0; i < argc && n < PS_CONF_PORTS; i++) {
+		const char *arg = argv[i];
+
+		if (strcmp(arg, "--vdev") == 0 || strcmp(arg, "-a") == 0 ||
+			strcmp(arg, "--allow") == 0)
+			arg = i + 1 < argc ? argv[++i] : "";
+		else if (strncmp(arg, "--vdev=", 7) == 0)
+			arg += 7;
+		else if (strncmp(arg, "--allow=", 8) == 0)
+			arg += 8;
+		else if (strncmp(arg, "-a", 2) == 0)
+			arg += 2;
+		else
+			continue;
+		snprintf(name[n], sizeof(name[n]), "%.*s", (int)strcspn(arg, ","), arg);
+		device[n] = name[n];
+		n++;
+	}
+	return ps_conf_select_ports(&app->conf, device, n, e);
+}
+
+static int
+plan_ports(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
+{
+	int rc = adopt_device(app, argc, argv, e);
+
+	for (unsigned int i = 0; rc == 0 && i < app->conf.n_ports; i++) {
+		const struct ps_conf_port *c = &app->conf.port[i];
+
+		if (c->queues > app->lcores.n)
+			return ps_fail(e, EINVAL,
+				"[port %s] queues: %u, but there are %u workers; lower it or name "
+				"more lcores with -l",
+				c->name, c->queues, app->lcores.n);
+		rc = ps_port_plan(&app->port[i], c, i, names_device(c->device, argc, argv), e);
+		if (rc == 0)
+			app->n_ports++;
+	}
+	return rc;
+}
+
+static int
+check_workers(const struct ps_app *app, struct ps_err *e)
+{
+	uint32_t queues = 0;
+
+	for (unsigned int i = 0; i < app->n_ports; i++)
+		queues = app->port[i].conf->queues > queues ? app->port[i].conf->queues : queues;
+	if (queues < app->lcores.n)
+		return ps_fail(e, EINVAL,
+			"worker %u has no queue on any port; set queues = %u in a [port] section, "
+			"or "
+			"name fewer lcores with -l",
+			queues, app->lcores.n);
+	for (unsigned int i = 0; i < app->conf.n_services; i++) {
+		const struct ps_conf_service *s = &app->conf.service[i];
+
+		for (unsigned int w = app->lcores.n; w < PS_WORKERS_MAX; w++)
+			if (!s->all_workers && CPU_ISSET(w, &s->workers))
+				return ps_fail(e, EINVAL,
+					"[service %s] workers: there is no worker %u; they are 0 "
+					"to "
+					"%u (-l)",
+					s->name, w, app->lcores.n - 1);
+	}
+	return 0;
+}
+
+static int
+make_workers(struct ps_app *app, struct ps_err *e)
+{
+	struct ps_endpoint_keys keys;
+	int rc = ps_endpoint_keys(&keys, &app->conf, e);
+
+	/* Threads made on the way (TLS) stay off the workers' processors. */
+	sched_setaffinity(0, sizeof(app->lcores.control), &app->lcores.control);
+	for (unsigned int i = 0; rc == 0 && i < app->lcores.n; i++) {
+		rc = ps_worker_new(&app->worker[i], &app->conf, i, app->lcores.cpu[i], &keys, e);
+		if (rc == 0)
+			app->n_workers++;
+	}
+	ps_wipe(&keys, sizeof(keys));
+	return rc;
+}
+
+static void
+report(const struct ps_app *app)
+{
+	char mode[96];
+
+	for (unsigned int i = 0; i < app->n_ports; i++) {
+		const struct ps_port *p = &app->port[i];
+
+		ps_port_mode(p, mode, sizeof(mode));
+		ps_log(PS_LOG_INFO, "port %s: %s, %s, %u queue%s, MTU %u", p->conf->name,
+			p->conf->device, mode, p->conf->queues, p->conf->queues > 1 ? "s" : "",
+			p->mtu);
+		for (unsigned int w = 0; w < app->n_workers && w < p->conf->queues; w++)
+			if (p->node >= 0 && app->worker[w]->node >= 0 &&
+				p->node != app->worker[w]->node)
+				ps_log(PS_LOG_WARN,
+					"worker %u on lcore %d is on NUMA node %d, port %s on node "
+					"%d; choose lcores of that node with -l",
+					w, app->worker[w]->cpu, app->worker[w]->node, p->conf->name,
+					p->node);
+	}
+	for (unsigned int i = 0; i < app->conf.n_services; i++) {
+		const struct ps_conf_service *s = &app->conf.service[i];
+
+		ps_log(PS_LOG_INFO, "service %s: %s, UDP port %u, feed %s/%s.N", s->name,
+			ps_service_kind_name(s->kind), s->port, app->conf.feed.dir, s->name);
+	}
+}
+
+static int
+start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
+{
+	int rc = plan_ports(app, argc, argv, e);
+
+	if (rc == 0)
+		rc = check_workers(app, e);
+	if (rc == 0)
+		rc = make_workers(app, e);
+	if (rc == 0)
+		rc = ps_eal_start(app, argc, argv, e);
+	for (unsigned int i = 0; rc == 0 && i < app->n_ports; i++) {
+		ps_eal_forget();
+		rc = ps_port_start(&app->port[i], &app->conf, e);
+		for (unsigned int w = 0; rc == 0 && w < app->port[i].conf->queues; w++)
+			ps_worker_add_port(app->worker[w], &app->port[i]);
+	}
+	if (rc == 0)
+		rc = ps_telemetry_start(app, e);
+	if (rc < 0)
+		return rc;
+	ps_eal_show_log();
+	report(app);
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		rte_eal_remote_launch(ps_worker_main, app->worker[w], app->worker[w]->lcore);
+	ps_log(PS_LOG_INFO, "serving with %u worker%s", app->n_workers,
+		app->n_workers > 1 ? "s" : "");
+	return 0;
+}
+
+/* -- while running -- */
+
+/* Says so when a feed's consumer comes or goes. */
+static void
+watch_consumer(struct ps_worker_service *s, unsigned int worker, uint64_t now_ns)
+{
+	uint64_t seen_ns = ps_feed_consumer_heartbeat_ns(&s->feed);
+	bool there = seen_ns != 0 && (int64_t)(now_ns - seen_ns) < (int64_t)CONSUMER_NS;
+
+	if (there == s->has_consumer)
+		return;
+	s->has_consumer = there;
+	ps_log(PS_LOG_INFO, "feed %s.%u: its consumer %s", s->conf->name, worker,
+		there ? "is here" : "has stopped polling");
+}
+
+static void
+round_of(struct ps_app *app, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < app->n_ports; i++)
+		ps_port_count(&app->port[i]);
+	for (unsigned int w = 0; w < app->n_workers; w++) {
+		struct ps_worker *worker = app->worker[w];
+
+		for (unsigned int i = 0; i < worker->n_services; i++) {
+			ps_feed_sweep(&worker->service[i].feed);
+			watch_consumer(&worker->service[i], w, now_ns);
+		}
+	}
+}
+
+static int
+wait_for_stop(struct ps_app *app, struct ps_err *e)
+{
+	sigset_t set = stop_signals();
+	struct pollfd p = {.events = POLLIN};
+	struct signalfd_siginfo info;
+
+	p.fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (p.fd < 0)
+		return ps_fail(e, errno, "signalfd: %s", strerror(errno));
+	while (poll(&p, 1, ROUND_MS) <= 0)
+		round_of(app, ps_now_ns());
+	if (read(p.fd, &info, sizeof(info)) == sizeof(info))
+		ps_log(PS_LOG_INFO, "stopping (%s)", strsignal((int)info.ssi_signo));
+	close(p.fd);
+	return 0;
+}
+
+/* -- stop -- */
+
+static void
+stop_workers(struct ps_app *app)
+{
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		atomic_store(&app->worker[w]->stop, true);
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		rte_eal_wait_lcore(app->worker[w]->lcore);
+}
+
+static void
+tear_down(struct ps_app *app, bool eal)
+{
+	ps_telemetry_stop();
+	for (unsigned int i = 0; i < app->n_ports; i++)
+		ps_port_stop(&app->port[i]);
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		ps_worker_free(app->worker[w]);
+	if (eal)
+		rte_eal_cleanup();
+}
+
+int
+ps_control_run(struct ps_app *app, int eal_argc, char *const eal_argv[], struct ps_err *e)
+{
+	int rc;
+
+	app->start_ns = ps_now_ns();
+	rc = start(app, eal_argc, eal_argv, e);
+	if (rc == 0) {
+		rc = wait_for_stop(app, e);
+		stop_workers(app);
+	}
+	tear_down(app, rc == 0);
+	return rc;
+}

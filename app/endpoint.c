@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "endpoint.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <numa.h>
+
+#define ALIGN_UP(n) (((n) + 63) & ~(size_t)63)
+
+void *
+ps_node_alloc(size_t bytes, int node)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_HUGEPAGE);
+	if (node >= 0 && numa_available() >= 0)
+		numa_tonode_memory(p, bytes, node);
+	memset(p, 0, bytes);
+	return p;
+}
+
+void
+ps_node_free(void *p, size_t bytes)
+{
+	if (p != NULL)
+		munmap(p, bytes);
+}
+
+int
+ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, struct ps_err *e)
+{
+	ps_random(k, sizeof(*k));
+	if (conf->tls.keypair[0] != '\0')
+		return ps_conf_keypair(conf, k->tls_seed, e);
+	return 0;
+}
+
+static void
+configure(struct ps_quic_limits *l, struct ps_quic_config *c, const struct ps_conf *conf,
+	unsigned int worker)
+{
+	ps_quic_defaults(l, c);
+	l->conns = conf->quic.connections;
+	l->handshakes = conf->quic.handshakes;
+	l->streams = conf->quic.streams;
+	l->key_cache = conf->quic.key_cache;
+	c->server = true;
+	c->worker = (uint8_t)worker;
+	c->retry = conf->quic.retry;
+	c->handshake_timeout_ms = conf->quic.handshake_timeout_ms;
+	c->idle_timeout_ms = conf->quic.idle_timeout_ms;
+	c->stream_bytes = PS_TPU_MAX_BYTES;
+	c->stream_window = conf->quic.stream_window;
+	c->stream_deadline_ms = conf->quic.stream_deadline_ms;
+	c->conn_bytes = conf->quic.conn_window_kb * 1024;
+}
+
+int
+ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, unsigned int worker, int node,
+	const struct ps_endpoint_keys *keys, struct ps_feed *feed, struct ps_drops *drops,
+	struct ps_err *e)
+{
+	const struct ps_tpu_limits tpu_limits = {.slots = conf->quic.streams};
+	struct ps_tls_config tls = {
+		.server = true,
+		.threaded = true,
+		.sessions = conf->quic.handshakes,
+		.alpn = "solana-tpu",
+	};
+	struct ps_quic_limits limits;
+	struct ps_quic_config config;
+	size_t quic_bytes;
+
+	configure(&limits, &config, conf, worker);
+	quic_bytes = ALIGN_UP(ps_quic_footprint(&limits));
+	p->block_bytes = quic_bytes + ps_tpu_footprint(&tpu_limits);
+	p->block = ps_node_alloc(p->block_bytes, node);
+	if (p->block == NULL)
+		return ps_fail(e, ENOMEM,
+			"no memory for %zu MB of connections; lower connections or streams in "
+			"[quic]",
+			p->block_bytes >> 20);
+	p->tpu = ps_tpu_create((char *)p->block + quic_bytes, &tpu_limits, feed, drops);
+	if (p->tpu == NULL) {
+		ps_fail(e, EINVAL, "[quic] streams: out of range; use the default");
+		goto fail;
+	}
+	memcpy(tls.seed, keys->tls_seed, sizeof(tls.seed));
+	p->tls = ps_tls_new(&tls, e);
+	ps_wipe(tls.seed, sizeof(tls.seed));
+	if (p->tls == NULL)
+		goto fail;
+	config.keys = keys->ids;
+	config.tls = p->tls;
+	config.sink = ps_tpu_sink(p->tpu);
+	config.drops = drops;
+	p->quic = ps_quic_new(p->block, &limits, &config, e);
+	if (p->quic != NULL)
+		return 0;
+fail:
+	ps_endpoint_close(p);
+	return -EINVAL;
+}
+
+/* TLS first: its thread may hold a half-open object of the endpoint. */
+void
+ps_endpoint_close(struct ps_endpoint *p)
+{
+	if (p->tls != NULL)
+		ps_tls_free(p->tls);
+	if (p->quic != NULL)
+		ps_quic_stop(p->quic);
+	ps_node_free(p->block, p->block_bytes);
+	memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "cmd.h"
+#include "conf.h"
+#include "ps_drops.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_version.h>
+
+static const struct command {
+	const char *name, *summary;
+	int (*run)(int argc, char **argv);
+	const char *help; /* NULL: the command prints it for --help */
+} commands[] = {
+	{"run", "receive the configured services", ps_cmd_run, ps_help_run},
+	{"top", "show a running penstock", ps_cmd_top, ps_help_top},
+#ifdef PS_HAVE_FEED
+	{"feed", "print the records of a feed", ps_cmd_feed, NULL},
+#endif
+#ifdef PS_HAVE_BENCH
+	{"bench", "measure packet protection, ingest and feed in memory", ps_cmd_bench, NULL},
+#endif
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+int
+ps_usage(const char *command, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "penstock %s: %s; see penstock help %s\n", command, text, command);
+	return 2;
+}
+
+int
+ps_usage_option(const char *command, int opt, char **argv)
+{
+	char shorter[3] = {'-', (char)optopt, '\0'};
+	const char *name = argv[optind - 1];
+
+	/* A long option leaves no letter of its own, or the value of one that is known. */
+	if (optopt != 0 && strncmp(name, "--", 2) != 0)
+		name = shorter;
+	return ps_usage(command, opt == ':' ? "%s needs a value" : "unknown option %s", name);
+}
+
+int
+ps_print_help(const char *text)
+{
+	fputs(text, stdout);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static const struct command *
+find_command(const char *name)
+{
+	for (unsigned int i = 0; i < N_COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+static int
+print_overview(void)
+{
+	printf("usage: penstock COMMAND [ARGUMENTS]\n\n");
+	for (unsigned int i = 0; i < N_COMMANDS; i++)
+		printf("  %-8s %s\n", commands[i].name, commands[i].summary);
+	printf("  %-8s %s\n", "help", "help COMMAND, help config (all options), help drops");
+	printf("  %-8s %s\n", "version", "versions of penstock and DPDK");
+	printf("\nExit codes: 0 done, 1 not ready or failed, 2 usage.\n");
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int
+print_drops(void)
+{
+	for (int i = 0; i < PS_DROP_COUNT; i++)
+		printf("%-20s %s\n", ps_drop_info[i].key, ps_drop_info[i].help);
+	return fflush(stdout) == 0 ? 0 : 1;
+}
+
+static int
+help(int argc, char **argv)
+{
+	const struct command *c;
+	char *help_args[] = {NULL, "--help", NULL};
+
+	if (argc < 2)
+		return print_overview();
+	if (strcmp(argv[1], "config") == 0) {
+		ps_conf_help(stdout);
+		return fflush(stdout) == 0 ? 0 : 1;
+	}
+	if (strcmp(argv[1], "drops") == 0)
+		return print_drops();
+	c = find_command(argv[1]);
+	if (c == NULL)
+		return ps_usage("help", "there is no command '%s'", argv[1]);
+	if (c->help != NULL)
+		return ps_print_help(c->help);
+	help_args[0] = argv[1];
+	return c->run(2, help_args);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct command *c;
+
+	if (argc < 2) {
+		fprintf(stderr, "penstock: a command is missing; see penstock help\n");
+		return 2;
+	}
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+		strcmp(argv[1], "-h") == 0)
+		return help(argc - 1, argv + 1);
+	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0) {
+		printf("penstock %s, %s\n", PS_VERSION, rte_version());
+		return 0;
+	}
+	c = find_command(argv[1]);
+	if (c == NULL) {
+		fprintf(stderr, "penstock: unknown command '%s'; see penstock help\n", argv[1]);
+		return 2;
+	}
+	return c->run(argc - 1, argv + 1);
+}

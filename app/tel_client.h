@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* A client of a running penstock's telemetry socket: flat dictionaries only. */
+#ifndef PS_APP_TEL_CLIENT_H
+#define PS_APP_TEL_CLIENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ps_err.h"
+
+#define PS_TEL_ENTRIES 256 /* as many as a dictionary holds */
+#define PS_TEL_KEY     64
+#define PS_TEL_TEXT    128
+
+struct ps_tel_entry {
+	char key[PS_TEL_KEY];
+	bool is_text;
+	uint64_t number;
+	char text[PS_TEL_TEXT];
+};
+
+struct ps_tel_dict {
+	unsigned int n;
+	struct ps_tel_entry entry[PS_TEL_ENTRIES];
+};
+
+/* The socket of a file prefix: in /var/run/dpdk for root, else where EAL puts it for a user; both
+ * are tried. Returns a descriptor or -errno. */
+int ps_tel_connect(const char *prefix, struct ps_err *e);
+/* command: "/penstock/queue,0". -ENOENT when it answers with no dictionary. */
+int ps_tel_query(int fd, const char *command, struct ps_tel_dict *d, struct ps_err *e);
+const struct ps_tel_entry *ps_tel_find(const struct ps_tel_dict *d, const char *key);
+/* 0 when it is not there. */
+uint64_t ps_tel_number(const struct ps_tel_dict *d, const char *key);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* rte_telemetry commands: flat dictionaries of numbers, so that collectors read them unchanged.
+ * They run on telemetry's thread, read counters without order, and make no other system call than
+ * the clock's. The lock only keeps a command from outliving what it reads. */
+
+#include "app.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_telemetry.h>
+#include <rte_version.h>
+
+#include "ps_time.h"
+
+#define KEY_MAX 64
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct ps_app *current; /* under lock */
+
+/* Renamed in DPDK 23.03, and the old name removed later. */
+static void
+add_u64(struct rte_tel_data *d, const char *key, uint64_t value)
+{
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+	rte_tel_data_add_dict_uint(d, key, value);
+#else
+	rte_tel_data_add_dict_u64(d, key, value);
+#endif
+}
+
+static void
+add_of(struct rte_tel_data *d, const char *name, const char *key, uint64_t value)
+{
+	char full[2 * KEY_MAX];
+
+	snprintf(full, sizeof(full), "%s_%s", name, key);
+	add_u64(d, full, value);
+}
+
+/* A worker's number, or -1 when there is none such. */
+static int
+worker_param(const struct ps_app *app, const char *params)
+{
+	char *end;
+	unsigned long n;
+
+	if (params == NULL || *params < '0' || *params > '9')
+		return -1;
+	n = strtoul(params, &end, 10);
+	return *end == '\0' && n < app->n_workers ? (int)n : -1;
+}
+
+/* Telemetry's names allow fewer characters than those of ports do. */
+static void
+add_port_text(struct rte_tel_data *d, unsigned int i, const struct ps_port *p)
+{
+	char key[KEY_MAX], mode[96];
+
+	ps_port_mode(p, mode, sizeof(mode));
+	snprintf(key, sizeof(key), "port%u_name", i);
+	rte_tel_data_add_dict_string(d, key, p->conf->name);
+	snprintf(key, sizeof(key), "port%u_device", i);
+	rte_tel_data_add_dict_string(d, key, p->conf->device);
+	snprintf(key, sizeof(key), "port%u_mode", i);
+	rte_tel_data_add_dict_string(d, key, mode);
+	snprintf(key, sizeof(key), "port%u", i);
+	add_of(d, key, "queues", p->conf->queues);
+	add_of(d, key, "mtu", p->mtu);
+}
+
+static int
+info(struct ps_app *app, const char *params, struct rte_tel_data *d)
+{
+	char mode[96];
+
+	(void)params;
+	rte_tel_data_add_dict_string(d, "version", PS_VERSION);
+	rte_tel_data_add_dict_string(d, "dpdk", rte_version());
+	rte_tel_data_add_dict_string(d, "name", app->conf.name);
+	if (app->n_ports > 0) {
+		ps_port_mode(&app->port[0], mode, sizeof(mode));
+		rte_tel_data_add_dict_string(d, "mode", mode);
+	}
+	add_u64(d, "pid", (uint64_t)getpid());
+	add_u64(d, "uptime_s", (ps_now_ns() - app->start_ns) / PS_SEC_NS);
+	add_u64(d, "ports", app->n_ports);
+	add_u64(d, "workers", app->n_workers);
+	add_u64(d, "services", app->conf.n_services);
+	for (unsigned int i = 0; i < app->n_ports; i++)
+		add_port_text(d, i, &app->port[i]);
+	return 0;
+}
+
+static void
+add_worker_stats(struct rte_tel_data *d, const struct ps_worker_stats *s)
+{
+#define X(name, help) add_u64(d, #name, s->name);
+	PS_WORKER_STATS(X)
+#undef X
+}
+
+static int
+stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
+{
+	struct ps_xdp_counts c = {0};
+	struct ps_worker_stats s = {0};
+	uint64_t received = 0, datagrams = 0, published = 0, dropped = 0, missed = 0;
+
+	(void)params;
+	for (unsigned int i = 0; i < app->n_workers; i++) {
+		const struct ps_worker *w = app->worker[i];
+
+#define X(name, help) s.name += w->stats.name;
+		PS_WORKER_STATS(X)
+#undef X
+		for (int r = 0; r < PS_DROP_COUNT; r++)
+			dropped += w->drops.n[r];
+		for (unsigned int j = 0; j < w->n_services; j++) {
+			published += w->service[j].feed.stats.records;
+			datagrams += w->service[j].datagrams;
+			if (w->service[j].endpoint.tpu != NULL)
+				received += ps_tpu_stats(w->service[j].endpoint.tpu)->transactions;
+		}
+	}
+	for (unsigned int i = 0; i < app->n_ports; i++) {
+		const struct ps_xdp_counts *p = &app->port[i].counts;
+
+		c.redirected += p->redirected;
+		c.passed += p->passed;
+		c.passed_stale += p->passed_stale;
+		c.rx_dropped += p->rx_dropped;
+		c.rx_ring_full += p->rx_ring_full;
+		c.rx_fill_empty += p->rx_fill_empty;
+		c.rx_invalid += p->rx_invalid;
+		missed += app->port[i].missed;
+	}
+	add_worker_stats(d, &s);
+	add_u64(d, "received", received);
+	add_u64(d, "datagrams", datagrams);
+	add_u64(d, "published", published);
+	add_u64(d, "dropped", dropped);
+	add_u64(d, "missed", missed);
+	add_u64(d, "redirected", c.redirected);
+	add_u64(d, "passed", c.passed);
+	add_u64(d, "passed_stale", c.passed_stale);
+	add_u64(d, "xsk_dropped", c.rx_dropped);
+	add_u64(d, "xsk_ring_full", c.rx_ring_full);
+	add_u64(d, "xsk_fill_empty", c.rx_fill_empty);
+	add_u64(d, "xsk_invalid", c.rx_invalid);
+	return 0;
+}
+
+static int
+drops(struct ps_app *app, const char *params, struct rte_tel_data *d)
+{
+	(void)params;
+	for (int r = 0; r < PS_DROP_COUNT; r++) {
+		uint64_t n = 0;
+
+		for (unsigned int i = 0; i < app->n_workers; i++)
+			n += app->worker[i]->drops.n[r];
+		add_u64(d, ps_drop_info[r].key, n);
+	}
+	return 0;
+}
+
+static int
+services(struct ps_app *app, const char *params, struct rte_tel_data *d)
+{
+	(void)params;
+	for (unsigned int i = 0; i < app->conf.n_services; i++) {
+		const struct ps_conf_service *s = &app->conf.service[i];
+		uint64_t datagrams = 0, bytes = 0, records = 0, workers = 0;
+
+		for (unsigned int w = 0; w < app->n_workers; w++) {
+			for (unsigned int j = 0; j < app->worker[w]->n_services; j++) {
+				const struct ps_worker_service *ws = &app->worker[w]->service[j];
+
+				if (ws->conf != s)
+					continue;
+				workers++;
+				datagrams += ws->datagrams;
+				bytes += ws->bytes;
+				records += ws->feed.stats.records;
+			}
+		}
+		add_of(d, s->name, "port", s->port);
+		add_of(d, s->name, "workers", workers);
+		add_of(d, s->name, "datagrams", datagrams);
+		add_of(d, s->name, "bytes", bytes);
+		add_of(d, s->name, "records", records);
+	}
+	return 0;
+}
+
+static int
+queue(struct ps_app *app, const char *params, struct rte_tel_data *d)
+{
+	int n = worker_param(app, params);
+	const struct ps_worker *w;
+	uint64_t dropped = 0;
+
+	if (n < 0)
+		return -EINVAL;
+	w = app->worker[n];
+	for (int r = 0; r < PS_DROP_COUNT; r++)
+		dropped += w->drops.n[r];
+	add_u64(d, "lcore", (uint64_t)w->cpu);
+	add_u64(d, "node", w->node >= 0 ? (uint64_t)w->node : 0);
+	add_u64(d, "ports", w->n_ports);
+	add_worker_stats(d, &w->stats);
+	add_u64(d, "dropped", dropped);
+	return 0;
+}
+
+/* All QUIC services of one worker together. */
+static int
+quic(struct ps_app *app, const char *params, struct rte_tel_data *d)
+{
+	int n = worker_param(app, params);
+	struct ps_quic_stats q = {0};
+	struct ps_tpu_stats t = {0};
+
+	if (n < 0)
+		return -EINVAL;
+	for (unsigned int i = 0; i < app->worker[n]->n_services; i++) {
+		const struct ps_endpoint *p = &app->worker[n]->service[i].endpoint;
+		const struct ps_quic_stats *qs;
+		const struct ps_tpu_stats *ts;
+
+		if (p->quic == NULL)
+			continue;
+		qs = ps_quic_stats(p->quic);
+		ts = ps_tpu_stats(p->tpu);
+#define X(name, help) q.name += qs->name;
+		PS_QUIC_STATS(X)
+#undef X
+		t.transactions += ts->transactions;
+		t.bytes += ts->bytes;
+		t.whole += ts->whole;
+		t.abandoned += ts->abandoned;
+		t.refused += ts->refused;
+	}
+#define X(name, help) add_u64(d, #name, q.name);
+	PS_QUIC_STATS(X)
+#undef X
+	add_u64(d, "transactions", t.transactions);
+	add_u64(d, "transaction_bytes", t.bytes);
+	add_u64(d, "whole", t.whole);
+	add_u64(d, "abandoned", t.abandoned);
+	add_u64(d, "sink_refused", t.refused);
+	return 0;
+}
+
+/* All feeds, or those of one worker. */
+static int
+feeds(struct ps_app *app, const char *params, struct rte_tel_data *d)
+{
+	const uint64_t now_ns = ps_now_ns();
+	int only = worker_param(app, params);
+
+	if (only < 0 && params != NULL && *params != '\0')
+		return -EINVAL;
+	for (unsigned int w = 0; w < app->n_workers; w++) {
+		if (only >= 0 && (unsigned int)only != w)
+			continue;
+		for (unsigned int i = 0; i < app->worker[w]->n_services; i++) {
+			const struct ps_worker_service *s = &app->worker[w]->service[i];
+			uint64_t seen_ns = ps_feed_consumer_heartbeat_ns(&s->feed);
+			char name[KEY_MAX];
+
+			snprintf(name, sizeof(name), "%s_%u", s->conf->name, w);
+			add_of(d, name, "records", s->feed.stats.records);
+			add_of(d, name, "bytes", s->feed.stats.bytes);
+			add_of(d, name, "full", s->feed.stats.full);
+			add_of(d, name, "bad_cursor", s->feed.stats.bad_cursor);
+			add_of(d, name, "unread_bytes", ps_feed_unread_bytes(&s->feed));
+			add_of(d, name, "consumer",
+				seen_ns != 0 && (int64_t)(now_ns - seen_ns) < (int64_t)PS_SEC_NS);
+		}
+	}
+	return 0;
+}
+
+static const struct command {
+	const char *path, *help;
+	int (*fill)(struct ps_app *app, const char *params, struct rte_tel_data *d);
+} commands[] = {
+	{"/penstock/info", "Version, ports and the modes they obtained", info},
+	{"/penstock/stats", "Totals of all workers and ports", stats},
+	{"/penstock/drops", "Everything received and not delivered, by reason", drops},
+	{"/penstock/services", "Each service's port, workers, datagrams and records", services},
+	{"/penstock/queue", "One worker's packets and loop. Parameter: worker", queue},
+	{"/penstock/quic", "One worker's QUIC connections and streams. Parameter: worker", quic},
+	{"/penstock/feeds", "Each feed's records and consumer. Optional parameter: worker", feeds},
+};
+
+static int
+answer(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	int rc = -ENOENT;
+
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (current == NULL || strcmp(cmd, commands[i].path) != 0)
+			continue;
+		rte_tel_data_start_dict(d);
+		rc = commands[i].fill(current, params, d);
+	}
+	pthread_mutex_unlock(&lock);
+	return rc;
+}
+
+int
+ps_telemetry_start(struct ps_app *app, struct ps_err *e)
+{
+	for (unsigned int i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (rte_telemetry_register_cmd(commands[i].path, answer, commands[i].help) < 0)
+			return ps_fail(e, EIO, "telemetry does not take %s", commands[i].path);
+	pthread_mutex_lock(&lock);
+	current = app;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+void
+ps_telemetry_stop(void)
+{
+	pthread_mutex_lock(&lock);
+	current = NULL;
+	pthread_mutex_unlock(&lock);
+}

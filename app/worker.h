@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* A worker: one lcore, one queue of each port, one feed per service it serves and, for QUIC
+ * services, one endpoint beside it. Nothing in it is shared with another worker.
+ *
+ * The control thread creates and destroys it while it does not run. The loop allocates nothing,
+ * takes no lock and makes no system call but the clock's (and a sleep, when told so). */
+#ifndef PS_APP_WORKER_H
+#define PS_APP_WORKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ether.h>
+#include <rte_mempool.h>
+
+#include "conf.h"
+#include "endpoint.h"
+#include "feed.h"
+#include "net.h"
+
+#define PS_TX_BURST 32
+
+struct ps_xdp;
+
+struct ps_worker_port {
+	uint16_t id, queue;
+	struct rte_ether_addr mac;
+	struct ps_xdp *xdp; /* NULL: not AF_XDP */
+	uint16_t xdp_queue; /* as numbered by the interface */
+};
+
+struct ps_worker_service {
+	const struct ps_conf_service *conf;
+	uint32_t daddr_be; /* the one address, or 0 when there are several */
+	uint16_t dport_be;
+	struct ps_feed feed;         /* worker: rw; its statistics, control: ro */
+	struct ps_endpoint endpoint; /* QUIC services */
+	uint64_t datagrams, bytes;   /* worker: rw, control: ro */
+	bool has_consumer;           /* control */
+	unsigned int n_in;           /* worker: of the burst at hand */
+	struct ps_datagram *in[PS_NET_BURST];
+};
+
+/* clang-format off */
+#define PS_WORKER_STATS(X) \
+	X(loops,      "rounds of the loop") \
+	X(busy_loops, "rounds that received or sent something") \
+	X(rx_packets, "frames received") \
+	X(rx_bytes,   "bytes of frames received") \
+	X(tx_packets, "frames sent") \
+	X(tx_bytes,   "bytes of frames sent") \
+	X(longest_ns, "longest time between two rounds")
+/* clang-format on */
+
+struct ps_worker_stats {
+#define X(name, help) uint64_t name;
+	PS_WORKER_STATS(X)
+#undef X
+};
+
+struct ps_worker {
+	/* Set by the control thread before the launch, then fixed. */
+	unsigned int id, lcore;
+	int cpu, node;
+	bool sleep;
+	unsigned int n_ports, n_services;
+	struct ps_worker_port port[PS_CONF_PORTS];
+	struct rte_mempool *tx_pool;
+	/* control: rw, worker: ro */
+	const struct ps_net_selectors *_Atomic selectors;
+	_Atomic bool stop;
+	/* worker: rw, control and telemetry: ro */
+	_Alignas(64) struct ps_worker_stats stats;
+	struct ps_drops drops;
+	/* worker */
+	_Alignas(64) struct ps_net_rx rx;
+	unsigned int n_spare;
+	struct rte_mbuf *spare[PS_TX_BURST]; /* empty frames to send from */
+	uint64_t last_ns, tick_ns;
+	struct ps_worker_service service[PS_CONF_SERVICES];
+};
+
+/* Opens feeds and endpoints of the services that name this worker; memory on the node of cpu. */
+int ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, unsigned int id, int cpu,
+	const struct ps_endpoint_keys *keys, struct ps_err *e);
+/* Adds the queue of a started port. */
+struct ps_port;
+void ps_worker_add_port(struct ps_worker *w, struct ps_port *p);
+/* The entry for rte_eal_remote_launch(); arg is the worker. */
+int ps_worker_main(void *arg);
+void ps_worker_free(struct ps_worker *w);
+
+#endif
