@@ -82,10 +82,14 @@ make_file(const struct ps_feed_conf *conf, const char *name, uint64_t bytes, mod
 		(bytes + (size_t)st.st_blksize - 1) / (size_t)st.st_blksize * (size_t)st.st_blksize;
 	rc = posix_fallocate(fd, 0, (off_t)m->bytes);
 	if (rc != 0) {
+		const char *slash = strrchr(conf->path, '/');
+
 		rc = ps_fail(e, rc,
-			"no room for the %zu bytes of feed %s: %s; free space there (df -h %s), "
-			"make it larger, or set a smaller feed size",
-			m->bytes, conf->path, strerror(rc), conf->path);
+			"no room for the %zu bytes of feed %s: %s; set a smaller feed size or free "
+			"space there: df -h %.*s",
+			m->bytes, conf->path, strerror(rc),
+			slash != NULL ? (int)(slash - conf->path) + 1 : 1,
+			slash != NULL ? conf->path : ".");
 		goto close_fd;
 	}
 	if (fchown(fd, (uid_t)-1, conf->group) != 0 || fchmod(fd, mode) != 0) {
