@@ -44,6 +44,8 @@ int ps_lcores_choose(struct ps_lcores *l, const char *list, struct ps_err *e);
 
 /* -- eal.c -- */
 
+/* Is there room for the buffers of the planned ports? */
+int ps_eal_check_memory(const struct ps_app *app, struct ps_err *e);
 /* Starts EAL for the planned ports; user_argv: what followed "--". */
 int ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct ps_err *e);
 /* The first error that a DPDK library logged since ps_eal_forget(), "" when there was none: the

@@ -72,7 +72,7 @@ has_device(int argc, char *const argv[])
 	return false;
 }
 
-/* The first device among EAL's arguments becomes the port when the configuration names none. */
+/* The devices among EAL's arguments become the ports when the configuration names none. */
 static int
 adopt_device(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 {
@@ -207,6 +207,8 @@ start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 
 	if (rc == 0)
 		rc = check_workers(app, e);
+	if (rc == 0)
+		rc = ps_eal_check_memory(app, e);
 	if (rc == 0)
 		rc = make_workers(app, e);
 	if (rc == 0)

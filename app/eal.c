@@ -130,8 +130,8 @@ free_huge_bytes(void)
 }
 
 /* EAL's own answers to too little memory come late and say little. */
-static int
-check_memory(const struct ps_app *app, struct ps_err *e)
+int
+ps_eal_check_memory(const struct ps_app *app, struct ps_err *e)
 {
 	uint64_t need = BASE_BYTES, have;
 
@@ -228,9 +228,7 @@ ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct 
 	struct args a = {0};
 	int rc;
 
-	rc = check_memory(app, e);
-	if (rc == 0)
-		rc = build_args(&a, app, user_argc, user_argv, e);
+	rc = build_args(&a, app, user_argc, user_argv, e);
 	if (rc < 0)
 		return rc;
 	/* One program per interface, without libxdp's dispatcher around it. */
