@@ -39,8 +39,11 @@ counted ip_checksum 8001 rx_ip_checksum 200
 counted udp_checksum 8001 rx_udp_checksum 200
 counted ip_options 8001 rx_ip_header 200
 # And these as far as QUIC.
-counted quic_version 8009 quic_version 100
-counted quic_initial 8009 quic_initial_small 50
+counted quic_version 8009 quic_version 70
+counted quic_small_initial 8009 quic_initial_small 200
+counted quic_initial 8009 quic_decrypt 200
+counted quic_cid 8009 quic_cid_length 150
+counted quic_long 8009 quic_cid_length 100
 counted quic_short 8009 quic_no_conn 50
 counted oversized 8009 redirected 200
 counted garbage 8009 redirected 200

@@ -108,9 +108,28 @@ def quic_version(r, port):
     return 0x0800, ipv4(udp(port, long_header(r, r.choice([0, 2, 0x6B3343CF, 0xFF00001D, 0x1A2A3A4A]), size=size)[:size]))
 
 
+def initial(r, size, cid):
+    """Well-formed up to its protected part, which is random."""
+    head = bytes([0xC0 | r.randrange(16)]) + struct.pack("!IB", 1, cid) + r.randbytes(min(cid, 20)) + b"\x08" + r.randbytes(8)
+    rest = size - len(head) - 3
+    return head + b"\0" + struct.pack("!H", 0x4000 | rest) + r.randbytes(rest)
+
+
+def quic_small_initial(r, port):
+    return 0x0800, ipv4(udp(port, initial(r, r.choice([80, 300, 1199]), 8)))
+
+
 def quic_initial(r, port):
-    size = r.choice([21, 300, 1199, 1200, 1280, 1472])
-    return 0x0800, ipv4(udp(port, long_header(r, 1, 0xC0 | r.randrange(64), size, r.choice([0, 7, 8, 20, 21, 255]))[:1472]))
+    return 0x0800, ipv4(udp(port, initial(r, r.choice([1200, 1280, 1472]), r.choice([8, 20]))))
+
+
+def quic_cid(r, port):
+    return 0x0800, ipv4(udp(port, initial(r, 1200, r.choice([0, 7, 21, 255]))))
+
+
+def quic_long(r, port):
+    size = r.choice([7, 21, 300, 1199, 1200, 1472])
+    return 0x0800, ipv4(udp(port, long_header(r, 1, 0xC0 | r.randrange(64), size, r.randrange(256))[:size]))
 
 
 def quic_short(r, port):
@@ -126,7 +145,8 @@ def noise(r, port):
 
 
 KINDS = [truncated, ip_length, udp_length, ip_checksum, udp_checksum, fragment, vlan, ipv6, ip_options, ip_header,
-         oversized, quic_version, quic_initial, quic_short, garbage, noise]
+         oversized, quic_version, quic_small_initial, quic_initial,
+         quic_cid, quic_long, quic_short, garbage, noise]
 
 
 def bad(iface, mac, kind, count, seed, port):
@@ -246,7 +266,8 @@ def found(node, key):
 
 
 def value(key):
-    numbers = list(found(json.load(sys.stdin), key))
+    text = sys.stdin.read()
+    numbers = list(found(json.loads(text), key)) if text else []
     if not numbers:
         sys.exit(1)
     print(sum(numbers))
