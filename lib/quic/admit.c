@@ -136,6 +136,7 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 	q->handshakes[c->handshake].rx[PS_LEVEL_INITIAL] = rx;
 	q->handshakes[c->handshake].tx[PS_LEVEL_INITIAL] = tx;
 	packet_verified(q, c, PS_LEVEL_INITIAL, h, pkt, pn, text, len, now_ns);
+	handshake_input(q, c, now_ns);
 wipe:
 	ps_pkt_key_wipe(&rx);
 	ps_pkt_key_wipe(&tx);

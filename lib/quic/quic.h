@@ -76,7 +76,8 @@ struct ps_quic_config {
 	uint32_t conn_bytes;           /* connection window, moved on as bytes arrive */
 	uint16_t datagram_bytes;       /* largest we send, 1200..PS_UDP_PAYLOAD_MAX */
 	struct ps_static_keys keys;
-	struct ps_tls *tls; /* created by the caller, with the same role; not freed here */
+	struct ps_tls *tls; /* created by the caller, with the same role; not freed here. A client's
+			     * runs inline: packets that wait for keys are not kept */
 	struct ps_sink sink;
 	struct ps_quic_events events;
 	struct ps_drops *drops;

@@ -109,6 +109,9 @@ long_receive(struct ps_quic *q, struct conn *c, struct ps_datagram *dg, const st
 		return;
 	}
 	packet_verified(q, c, level, h, pkt, pn, text, len, now_ns);
+	/* at once: the next packet of this datagram may need the keys that come out of it */
+	if (c->handshake != NONE)
+		handshake_input(q, c, now_ns);
 }
 
 void
@@ -321,8 +324,6 @@ ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int
 		c->touched = false;
 		if (c->state == CONN_FREE)
 			continue;
-		if (c->handshake != NONE)
-			handshake_input(q, c, now_ns);
 		if (conn_wants_tx(q, c, now_ns))
 			conn_ready(q, c);
 		conn_rearm(q, c);

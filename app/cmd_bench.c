@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* penstock bench: what one core spends on a packet, measured in memory. A client endpoint of ours
+ * makes the packets, outside the measured time; no port, no EAL. */
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "cmd.h"
+#include "ps_err.h"
+#include "ps_json.h"
+
+const char ps_help_bench[] =
+	"usage: penstock bench WHAT [--size BYTES] [--conns N] [--reps N] [--json]\n"
+	"\n"
+	"Measures nanoseconds per packet on this core; nothing is sent anywhere.\n"
+	"WHAT is one of\n"
+	"  open    header protection and packet protection alone\n"
+	"  ingest  bursts of 64 packets: decrypt, frames, count, acknowledge\n"
+	"  feed    the same, and reassembly and the copy into a feed in /dev/shm\n"
+	"\n"
+	"  --size BYTES  of one transaction, 134..4096 (default 1024)\n"
+	"  --conns N     connections, taken in random order, 1..100000 (default 1)\n"
+	"  --reps N      repetitions, of which median and minimum are printed (default 7)\n"
+	"  --json        one object on one line\n";
+
+static volatile sig_atomic_t stop;
+
+static void
+on_signal(int signo)
+{
+	(void)signo;
+	stop = 1;
+}
+
+static int
+by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void
+report(const struct ps_bench_options *o, double *ns, bool json)
+{
+	double median;
+
+	qsort(ns, o->reps, sizeof(*ns), by_value);
+	median = o->reps % 2 ? ns[o->reps / 2] : (ns[o->reps / 2 - 1] + ns[o->reps / 2]) / 2;
+	if (json) {
+		struct ps_json j = {.out = stdout};
+
+		ps_json_open(&j, NULL, '{');
+		ps_json_str(&j, "bench", o->what);
+		ps_json_u64(&j, "size", o->size);
+		ps_json_u64(&j, "conns", o->conns);
+		ps_json_double(&j, "ns_per_packet_median", median);
+		ps_json_double(&j, "ns_per_packet_min", ns[0]);
+		ps_json_u64(&j, "reps", o->reps);
+		ps_json_close(&j, '}');
+		printf("\n");
+		return;
+	}
+	printf("%-8s %6s %8s %12s %12s %6s\n", "bench", "size", "conns", "ns/packet", "minimum",
+		"reps");
+	printf("%-8s %6u %8u %12.1f %12.1f %6u\n", o->what, o->size, o->conns, median, ns[0],
+		o->reps);
+}
+
+static bool
+number(const char *text, unsigned long min, unsigned long max, unsigned int *out)
+{
+	char *end;
+	unsigned long v = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end != '\0' || v < min || v > max)
+		return false;
+	*out = (unsigned int)v;
+	return true;
+}
+
+/* 0, or the exit code with its line printed; -1: help was asked for. */
+static int
+parse(int argc, char **argv, struct ps_bench_options *o, bool *json)
+{
+	static const struct option longs[] = {{"size", required_argument, NULL, 's'},
+		{"conns", required_argument, NULL, 'c'}, {"reps", required_argument, NULL, 'r'},
+		{"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {0}};
+	int opt;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
+		bool ok = true;
+
+		if (opt == 's')
+			ok = number(optarg, PS_BENCH_MIN_SIZE, PS_BENCH_MAX_SIZE, &o->size);
+		else if (opt == 'c')
+			ok = number(optarg, 1, PS_BENCH_MAX_CONNS, &o->conns);
+		else if (opt == 'r')
+			ok = number(optarg, 1, PS_BENCH_MAX_REPS, &o->reps);
+		else if (opt == 'j')
+			*json = true;
+		else if (opt == 'h')
+			return -1;
+		else
+			return ps_usage_option("bench", opt, argv);
+		if (!ok)
+			return ps_usage("bench", "'%s' is out of range for that option", optarg);
+	}
+	if (optind < argc)
+		o->what = argv[optind++];
+	return 0;
+}
+
+int
+ps_cmd_bench(int argc, char **argv)
+{
+	struct ps_bench_options o = {.size = 1024, .conns = 1, .reps = 7};
+	double ns[PS_BENCH_MAX_REPS];
+	struct sigaction sa = {.sa_handler = on_signal};
+	struct ps_err e;
+	bool json = false;
+	int rc;
+
+	/* options before and after WHAT */
+	rc = parse(argc, argv, &o, &json);
+	if (rc == 0 && optind < argc) {
+		argc -= optind - 1;
+		argv += optind - 1;
+		rc = parse(argc, argv, &o, &json);
+		if (rc == 0 && optind < argc)
+			return ps_usage("bench", "unexpected '%s'", argv[optind]);
+	}
+	if (rc < 0)
+		return ps_print_help(ps_help_bench);
+	if (rc > 0)
+		return rc;
+	if (o.what == NULL || !ps_bench_known(o.what))
+		return ps_usage("bench", "say what to measure: open, ingest or feed");
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (ps_bench_run(&o, ns, &stop, &e) != 0) {
+		ps_log(PS_LOG_ERROR, "%s", e.text);
+		return 1;
+	}
+	report(&o, ns, json);
+	return 0;
+}
