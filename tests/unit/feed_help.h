@@ -70,7 +70,8 @@ remove_files(void)
 	char command[256];
 
 	snprintf(command, sizeof(command), "rm -f %s.* %s", path, path);
-	CU_ASSERT_EQUAL(system(command), 0);
+	if (system(command) != 0)
+		printf("cannot remove %s\n", path);
 }
 
 /* Sizes and bytes follow from the sequence number, so that a reader can check both. */
@@ -168,6 +169,7 @@ run_suite(const char *name, CU_TestInfo *tests)
 	CU_basic_run_tests();
 	failed = CU_get_number_of_failures() != 0;
 	CU_cleanup_registry();
+	remove_files(); /* what a failed test left */
 	if (rmdir(dir) != 0)
 		printf("%s is not empty\n", dir);
 	return failed;

@@ -6,6 +6,7 @@
 static void
 test_generations(void)
 {
+	const struct penstock_feed_record *r[16];
 	struct penstock_feed_info info;
 	struct penstock_feed *c, *late;
 	struct ps_feed f;
@@ -28,8 +29,13 @@ test_generations(void)
 			ps_feed_close(&f);
 	}
 	CU_ASSERT_TRUE(exists(".gen1") && exists(".gen2") && exists(".gen3") && exists(""));
+	/* Polled is not released: until then the old generation stays, for the case of a crash. */
+	CU_ASSERT_EQUAL(penstock_feed_poll(c, r, 16), 10);
+	CU_ASSERT_EQUAL(penstock_feed_poll(c, r, 16), 0);
 	penstock_feed_info(c, &info);
 	CU_ASSERT_EQUAL(info.generation, 1);
+	penstock_feed_detach(c);
+	c = attach(NULL);
 	next = drain(c, 0);
 	CU_ASSERT_EQUAL(next, 40);
 	penstock_feed_info(c, &info);

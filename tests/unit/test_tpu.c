@@ -264,12 +264,13 @@ static void
 test_feed_full(void)
 {
 	struct ps_stream_frame f[3];
-	uint32_t slot = PS_SLOT_NONE, room;
+	uint32_t slot = PS_SLOT_NONE, other = PS_SLOT_NONE, room;
 	uint64_t before;
 
 	set_up(64, CAPACITY);
 	txn[0] = 0x81;
 	CU_ASSERT_EQUAL(give(0, 0, 4000, false, &slot), PS_SINK_MORE);
+	CU_ASSERT_EQUAL(give(9, 100, 3996, true, &other), PS_SINK_MORE);
 	room = sink.room(sink.ctx);
 	CU_ASSERT_EQUAL(room, CAPACITY / ps_feed_record_bytes(1232));
 	while (ps_feed_fits(&feed, 2 * ps_feed_record_bytes(1000), ps_feed_record_bytes(1000)))
@@ -288,8 +289,11 @@ test_feed_full(void)
 	CU_ASSERT_TRUE(sink.reserve(sink.ctx, f, 1));
 	f[1] = frame(0, 4090, 6, true, slot);
 	CU_ASSERT_FALSE(sink.reserve(sink.ctx, f, 2));
+	/* So does the piece that fills the last gap of a stream whose end came before. */
+	f[2] = frame(9, 0, 100, false, other);
+	CU_ASSERT_FALSE(sink.reserve(sink.ctx, &f[2], 1));
 	CU_ASSERT(sink.room(sink.ctx) < room);
-	CU_ASSERT(ps_tpu_stats(tpu)->refused == 3);
+	CU_ASSERT(ps_tpu_stats(tpu)->refused == 4);
 	/* Once the consumer has read, the same packet goes through. */
 	for (;;) {
 		const struct penstock_feed_record *r[16];
