@@ -3,6 +3,7 @@
 
 #include "client_cert.h"
 
+#include <gnutls/abstract.h>
 #include <gnutls/x509.h>
 #include <sodium.h>
 #include <string.h>
@@ -30,7 +31,8 @@ static const uint8_t cert_tail[] = {0xa3, 0x29, 0x30, 0x27, 0x30, 0x17, 0x06, 0x
 static const uint8_t pkcs8_head[] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b,
 	0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
 
-bool client_cert_parse(const char *name, enum client_cert *kind)
+bool
+client_cert_parse(const char *name, enum client_cert *kind)
 {
 	static const char *const names[] = {[CLIENT_CERT_NONE] = "none",
 		[CLIENT_CERT_ED25519] = "ed25519",
@@ -47,7 +49,8 @@ bool client_cert_parse(const char *name, enum client_cert *kind)
 	return false;
 }
 
-static void make_solana_cert(const uint8_t seed[32], uint8_t *cert, uint8_t *pkcs8)
+static void
+make_solana_cert(const uint8_t seed[32], uint8_t *cert, uint8_t *pkcs8)
 {
 	uint8_t secret[crypto_sign_SECRETKEYBYTES];
 
@@ -59,39 +62,34 @@ static void make_solana_cert(const uint8_t seed[32], uint8_t *cert, uint8_t *pkc
 	memcpy(pkcs8 + sizeof(pkcs8_head), seed, 32);
 }
 
-static int load_solana(gnutls_certificate_credentials_t cred, unsigned certs, uint64_t seed)
+/* Not through gnutls_certificate_set_x509_key(), which cuts a chain where a certificate was not
+ * issued by the next one. */
+static int
+load_solana(gnutls_certificate_credentials_t cred, unsigned certs, uint64_t seed)
 {
-	uint8_t der[2][CERT_BYTES], pkcs8[2][PKCS8_BYTES], key_seed[32] = {0};
-	gnutls_datum_t key_der = {pkcs8[0], PKCS8_BYTES};
-	gnutls_x509_crt_t crt[2] = {NULL, NULL};
-	gnutls_x509_privkey_t key = NULL;
-	int rc = gnutls_x509_privkey_init(&key);
+	uint8_t der[CERT_BYTES], pkcs8[2][PKCS8_BYTES], key_seed[32] = {0};
+	gnutls_datum_t cert_der = {der, CERT_BYTES}, key_der = {pkcs8[0], PKCS8_BYTES};
+	gnutls_pcert_st pcert[2];
+	gnutls_privkey_t key = NULL;
+	int rc = gnutls_privkey_init(&key);
 
+	memcpy(key_seed, &seed, sizeof(seed));
 	for (unsigned i = 0; i < certs && rc == 0; i++) {
-		gnutls_datum_t cert_der = {der[i], CERT_BYTES};
-
-		memcpy(key_seed, &seed, sizeof(seed));
 		key_seed[31] = (uint8_t)i;
-		make_solana_cert(key_seed, der[i], pkcs8[i]);
-		rc = gnutls_x509_crt_init(&crt[i]);
-		if (rc == 0)
-			rc = gnutls_x509_crt_import(crt[i], &cert_der, GNUTLS_X509_FMT_DER);
+		make_solana_cert(key_seed, der, pkcs8[i]);
+		rc = gnutls_pcert_import_x509_raw(&pcert[i], &cert_der, GNUTLS_X509_FMT_DER, 0);
 	}
 	if (rc == 0)
-		rc = gnutls_x509_privkey_import_pkcs8(
-			key, &key_der, GNUTLS_X509_FMT_DER, NULL, GNUTLS_PKCS_PLAIN);
+		rc = gnutls_privkey_import_x509_raw(key, &key_der, GNUTLS_X509_FMT_DER, NULL, 0);
 	if (rc == 0)
-		rc = gnutls_certificate_set_x509_key(cred, crt, (int)certs, key);
-	for (unsigned i = 0; i < certs; i++) {
-		if (crt[i])
-			gnutls_x509_crt_deinit(crt[i]);
-	}
-	if (key)
-		gnutls_x509_privkey_deinit(key);
+		rc = gnutls_certificate_set_key(cred, NULL, 0, pcert, (int)certs, key);
+	if (rc < 0 && key)
+		gnutls_privkey_deinit(key);
 	return rc < 0 ? rc : 0;
 }
 
-static int self_sign(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
+static int
+self_sign(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
 {
 	static const char name[] = "interop";
 	time_t now = time(NULL);
@@ -113,8 +111,8 @@ static int self_sign(gnutls_x509_crt_t crt, gnutls_x509_privkey_t key)
 	return rc;
 }
 
-static int load_self_signed(
-	gnutls_certificate_credentials_t cred, gnutls_pk_algorithm_t alg, unsigned bits)
+static int
+load_self_signed(gnutls_certificate_credentials_t cred, gnutls_pk_algorithm_t alg, unsigned bits)
 {
 	gnutls_x509_privkey_t key = NULL;
 	gnutls_x509_crt_t crt = NULL;
@@ -135,7 +133,8 @@ static int load_self_signed(
 	return rc < 0 ? rc : 0;
 }
 
-int client_cert_load(gnutls_certificate_credentials_t cred, enum client_cert kind, uint64_t seed)
+int
+client_cert_load(gnutls_certificate_credentials_t cred, enum client_cert kind, uint64_t seed)
 {
 	switch (kind) {
 	case CLIENT_CERT_ED25519:

@@ -63,6 +63,7 @@ impl ClientCertVerifier for AnyClient {
 struct Totals {
     streams: u64,
     bytes: u64,
+    certificates: usize,
     digest: [u8; 32],
 }
 
@@ -91,6 +92,8 @@ fn server_config() -> ServerConfig {
 }
 
 async fn serve(conn: Connection, totals: Rc<RefCell<Totals>>) {
+    let identity = conn.peer_identity().and_then(|i| i.downcast::<Vec<CertificateDer>>().ok());
+    totals.borrow_mut().certificates += identity.map_or(0, |chain| chain.len());
     tokio::time::sleep(Duration::from_millis(50)).await;
     conn.set_max_concurrent_uni_streams(VarInt::from_u32(256));
     while let Ok(mut stream) = conn.accept_uni().await {
@@ -142,5 +145,8 @@ async fn main() {
     }
     let t = totals.borrow();
     let digest: String = t.digest.iter().map(|b| format!("{b:02x}")).collect();
-    println!("{{\"streams\":{},\"bytes\":{},\"digest\":\"{digest}\"}}", t.streams, t.bytes);
+    println!(
+        "{{\"streams\":{},\"bytes\":{},\"certificates\":{},\"digest\":\"{digest}\"}}",
+        t.streams, t.bytes, t.certificates
+    );
 }

@@ -139,6 +139,7 @@ fn client_config(o: &Options) -> quinn::ClientConfig {
         None => builder.with_no_client_auth(),
     };
     tls.enable_early_data = true;
+    tls.key_log = Arc::new(rustls::KeyLogFile::new());
     tls.alpn_protocols = vec![o.alpn.clone().into_bytes()];
     let mut transport = TransportConfig::default();
     transport
