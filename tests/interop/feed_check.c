@@ -52,7 +52,8 @@ static const char usage[] =
 	"  --log FILE     append \"SEQUENCE INDEX\" of each record before it is released\n"
 	"  --timeout S    give up after S seconds (60)\n";
 
-static uint64_t clock_ns(void)
+static uint64_t
+clock_ns(void)
 {
 	struct timespec ts;
 
@@ -61,7 +62,8 @@ static uint64_t clock_ns(void)
 }
 
 /* FNV-1a. */
-static uint64_t hash_bytes(const uint8_t *p, size_t len)
+static uint64_t
+hash_bytes(const uint8_t *p, size_t len)
 {
 	uint64_t h = 0xcbf29ce484222325ull;
 
@@ -70,7 +72,8 @@ static uint64_t hash_bytes(const uint8_t *p, size_t len)
 	return h;
 }
 
-static bool make_expected(struct check *ck)
+static bool
+make_expected(struct check *ck)
 {
 	uint64_t slots = 16;
 	size_t end = 0;
@@ -100,7 +103,8 @@ static bool make_expected(struct check *ck)
 	return true;
 }
 
-static bool read_acked(struct check *ck)
+static bool
+read_acked(struct check *ck)
 {
 	FILE *f = fopen(ck->acked, "r");
 	unsigned long long i;
@@ -117,7 +121,8 @@ static bool read_acked(struct check *ck)
 	return true;
 }
 
-static struct expected *find(const struct check *ck, const uint8_t *bytes, uint32_t len)
+static struct expected *
+find(const struct check *ck, const uint8_t *bytes, uint32_t len)
 {
 	uint64_t hash = hash_bytes(bytes, len);
 
@@ -130,7 +135,8 @@ static struct expected *find(const struct check *ck, const uint8_t *bytes, uint3
 	return NULL;
 }
 
-static void check_record(struct check *ck, const struct penstock_feed_record *r)
+static void
+check_record(struct check *ck, const struct penstock_feed_record *r)
 {
 	struct expected *e = NULL;
 
@@ -157,7 +163,8 @@ static void check_record(struct check *ck, const struct penstock_feed_record *r)
 
 /* Attaches as soon as the feed is there. Returns how many records were read, or a negative error
  * after its line on stderr. */
-static int read_feed(struct check *ck, unsigned i)
+static int
+read_feed(struct check *ck, unsigned i)
 {
 	const struct penstock_feed_record *rec[BURST];
 	char err[PENSTOCK_FEED_ERR_BYTES];
@@ -185,7 +192,8 @@ static int read_feed(struct check *ck, unsigned i)
 	return n;
 }
 
-static bool run(struct check *ck)
+static bool
+run(struct check *ck)
 {
 	static const struct timespec nap = {.tv_nsec = 100000};
 	uint64_t now = clock_ns(), deadline = now + ck->timeout_ns, last = now;
@@ -209,7 +217,8 @@ static bool run(struct check *ck)
 	return ck->matched == ck->expected && ck->duplicates == 0 && ck->foreign == 0;
 }
 
-static bool parse_number(const char *arg, uint64_t max, uint64_t *out)
+static bool
+parse_number(const char *arg, uint64_t max, uint64_t *out)
 {
 	char *end;
 
@@ -218,7 +227,8 @@ static bool parse_number(const char *arg, uint64_t max, uint64_t *out)
 	return *arg && *arg != '-' && !*end && !errno && *out <= max;
 }
 
-static bool apply_option(struct check *ck, int opt, const char *arg)
+static bool
+apply_option(struct check *ck, int opt, const char *arg)
 {
 	switch (opt) {
 	case 'c':
@@ -246,7 +256,8 @@ static bool apply_option(struct check *ck, int opt, const char *arg)
 	}
 }
 
-static bool parse(struct check *ck, int argc, char **argv)
+static bool
+parse(struct check *ck, int argc, char **argv)
 {
 	static const struct option options[] = {{"count", 1, NULL, 'c'}, {"seed", 1, NULL, 's'},
 		{"sizes", 1, NULL, 'z'}, {"large", 0, NULL, 'L'}, {"acked", 1, NULL, 'a'},
@@ -264,7 +275,8 @@ static bool parse(struct check *ck, int argc, char **argv)
 	       txgen_valid(&ck->gen);
 }
 
-int main(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
 	static struct check ck = {.gen.seed = 1, .count = UINT64_MAX, .timeout_ns = 60 * SECOND_NS};
 	bool ok;

@@ -46,16 +46,19 @@ static const char usage[] =
 	"  --raw FILE       first send this file as a stream; may be repeated\n"
 	"  --empty          first send an empty stream\n"
 	"  --bytes-beyond-window N  first send a stream N bytes longer than the peer allows\n"
+	"  --key-update-every N  update keys after each N acknowledged streams\n"
 	"  --timeout S      give up after S seconds (60)\n"
 	"  --dump           write the transactions to stdout, each after its u32 length\n";
 
-static void on_signal(int sig)
+static void
+on_signal(int sig)
 {
 	(void)sig;
 	stop = 1;
 }
 
-static bool parse_number(const char *arg, uint64_t min, uint64_t max, uint64_t *out)
+static bool
+parse_number(const char *arg, uint64_t min, uint64_t max, uint64_t *out)
 {
 	char *end;
 
@@ -64,14 +67,16 @@ static bool parse_number(const char *arg, uint64_t min, uint64_t max, uint64_t *
 	return *arg && *arg != '-' && !*end && !errno && *out >= min && *out <= max;
 }
 
-static struct special *add_special(struct run *r)
+static struct special *
+add_special(struct run *r)
 {
 	if (r->cl.n_specials == SPECIALS_MAX)
 		return NULL;
 	return &r->specials[r->cl.n_specials++];
 }
 
-static bool add_raw(struct run *r, const char *path)
+static bool
+add_raw(struct run *r, const char *path)
 {
 	struct special *sp = add_special(r);
 	FILE *f = fopen(path, "rb");
@@ -88,7 +93,8 @@ static bool add_raw(struct run *r, const char *path)
 	return f && sp && sp->len > 0;
 }
 
-static bool add_beyond_window(struct run *r, const char *arg)
+static bool
+add_beyond_window(struct run *r, const char *arg)
 {
 	struct special *sp = add_special(r);
 	uint64_t n;
@@ -100,7 +106,8 @@ static bool add_beyond_window(struct run *r, const char *arg)
 	return true;
 }
 
-static bool open_log(struct run *r, const char *path)
+static bool
+open_log(struct run *r, const char *path)
 {
 	r->cl.acked_log = fopen(path, "w");
 	if (!r->cl.acked_log) {
@@ -126,7 +133,8 @@ enum {
 	OPT_BEYOND,
 	OPT_TIMEOUT,
 	OPT_LARGE,
-	OPT_DUMP
+	OPT_DUMP,
+	OPT_KEY_UPDATE,
 };
 
 static const struct option options[] = {{"host", 1, NULL, OPT_HOST}, {"port", 1, NULL, OPT_PORT},
@@ -135,9 +143,11 @@ static const struct option options[] = {{"host", 1, NULL, OPT_HOST}, {"port", 1,
 	{"cert", 1, NULL, OPT_CERT}, {"acked-log", 1, NULL, OPT_ACKED_LOG},
 	{"raw", 1, NULL, OPT_RAW}, {"empty", 0, NULL, OPT_EMPTY},
 	{"bytes-beyond-window", 1, NULL, OPT_BEYOND}, {"timeout", 1, NULL, OPT_TIMEOUT},
-	{"large", 0, NULL, OPT_LARGE}, {"dump", 0, NULL, OPT_DUMP}, {NULL, 0, NULL, 0}};
+	{"large", 0, NULL, OPT_LARGE}, {"key-update-every", 1, NULL, OPT_KEY_UPDATE},
+	{"dump", 0, NULL, OPT_DUMP}, {NULL, 0, NULL, 0}};
 
-static bool apply_option(struct run *r, int opt, const char *arg)
+static bool
+apply_option(struct run *r, int opt, const char *arg)
 {
 	struct client *cl = &r->cl;
 	uint64_t v = 0;
@@ -178,6 +188,8 @@ static bool apply_option(struct run *r, int opt, const char *arg)
 		ok = parse_number(arg, 1, 86400, &v);
 		cl->timeout_ns = v * SECOND_NS;
 		return ok;
+	case OPT_KEY_UPDATE:
+		return parse_number(arg, 1, UINT64_MAX, &cl->key_update_every);
 	case OPT_LARGE:
 		cl->gen.large = true;
 		return true;
@@ -189,7 +201,8 @@ static bool apply_option(struct run *r, int opt, const char *arg)
 	}
 }
 
-static bool parse(struct run *r, int argc, char **argv)
+static bool
+parse(struct run *r, int argc, char **argv)
 {
 	struct client *cl = &r->cl;
 	int opt, at;
@@ -219,7 +232,8 @@ static bool parse(struct run *r, int argc, char **argv)
 	       (r->dump || (cl->peer.sin_addr.s_addr && cl->peer.sin_port));
 }
 
-static int dump(const struct client *cl)
+static int
+dump(const struct client *cl)
 {
 	uint8_t buf[4 + TXGEN_LARGE_SIZE_MAX];
 
@@ -234,7 +248,8 @@ static int dump(const struct client *cl)
 	return fflush(stdout) == 0 ? 0 : 1;
 }
 
-static void report(const struct client *cl)
+static void
+report(const struct client *cl)
 {
 	bool alert = cl->closed && !cl->close_is_app && (cl->close_code >> 8) == 1;
 
@@ -252,11 +267,12 @@ static void report(const struct client *cl)
 		printf("%u", (unsigned)(cl->close_code & 0xff));
 	else
 		printf("null");
-	printf(",\"handshakes\":%u,\"retries\":%u,\"cipher\":\"%s\"}\n", cl->handshakes,
-		cl->retries, cl->cipher);
+	printf(",\"handshakes\":%u,\"retries\":%u,\"key_updates\":%u,\"cipher\":\"%s\"}\n",
+		cl->handshakes, cl->retries, cl->key_updates, cl->cipher);
 }
 
-static bool all_done(const struct run *r, bool dead_only)
+static bool
+all_done(const struct run *r, bool dead_only)
 {
 	for (unsigned i = 0; i < r->connections; i++) {
 		if (!(dead_only ? tpu_conn_dead(r->conn[i]) : tpu_conn_done(r->conn[i])))
@@ -265,7 +281,8 @@ static bool all_done(const struct run *r, bool dead_only)
 	return true;
 }
 
-static int poll_timeout_ms(const struct run *r, uint64_t now, uint64_t deadline)
+static int
+poll_timeout_ms(const struct run *r, uint64_t now, uint64_t deadline)
 {
 	uint64_t next = deadline;
 
@@ -280,7 +297,8 @@ static int poll_timeout_ms(const struct run *r, uint64_t now, uint64_t deadline)
 
 /* A server that must close the connection may acknowledge the offending stream first, so a run
  * that expects a close waits a second longer for it. */
-static void loop(struct run *r)
+static void
+loop(struct run *r)
 {
 	struct client *cl = &r->cl;
 	uint64_t now = clock_ns(), deadline = now + cl->timeout_ns, next_line = now + SECOND_NS;
@@ -311,7 +329,8 @@ static void loop(struct run *r)
 	}
 }
 
-static int run(struct run *r)
+static int
+run(struct run *r)
 {
 	int rc = gnutls_certificate_allocate_credentials(&r->cl.cred);
 	unsigned opened = 0;
@@ -338,7 +357,8 @@ static int run(struct run *r)
 	return r->cl.acked == r->cl.count + r->cl.n_specials ? 0 : 1;
 }
 
-int main(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
 	static struct run r;
 	struct sigaction sa = {.sa_handler = on_signal};

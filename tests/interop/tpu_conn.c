@@ -45,6 +45,7 @@ struct tpu_conn {
 	ngtcp2_path path;
 	LIST_HEAD(, stream) open;
 	unsigned n_open;
+	uint64_t acked, last_key_update;     /* streams */
 	struct stream *ready[READY_STREAMS]; /* opened, not wholly written; oldest first */
 	unsigned n_ready;
 	uint8_t packet[PACKET_BYTES];
@@ -55,7 +56,8 @@ struct tpu_conn {
 static uint64_t peer_stream_window;
 static uint64_t window_excess;
 
-uint64_t clock_ns(void)
+uint64_t
+clock_ns(void)
 {
 	struct timespec ts;
 
@@ -65,8 +67,8 @@ uint64_t clock_ns(void)
 
 /* Stands in front of the library's function for its crypto helper, to make an endpoint that honours
  * flow control break it: the window is raised by what --bytes-beyond-window asks for. */
-int ngtcp2_conn_decode_remote_transport_params(
-	ngtcp2_conn *conn, const uint8_t *data, size_t datalen)
+int
+ngtcp2_conn_decode_remote_transport_params(ngtcp2_conn *conn, const uint8_t *data, size_t datalen)
 {
 	static const ngtcp2_transport_params_type type =
 		NGTCP2_TRANSPORT_PARAMS_TYPE_ENCRYPTED_EXTENSIONS;
@@ -90,12 +92,14 @@ int ngtcp2_conn_decode_remote_transport_params(
 	return n < 0 ? (int)n : real(conn, buf, (size_t)n);
 }
 
-bool client_exhausted(const struct client *cl)
+bool
+client_exhausted(const struct client *cl)
 {
 	return cl->next_index == cl->count && cl->next_special == cl->n_specials;
 }
 
-static struct stream *stream_new(size_t room)
+static struct stream *
+stream_new(size_t room)
 {
 	struct stream *s = calloc(1, sizeof(*s) + room);
 
@@ -107,7 +111,8 @@ static struct stream *stream_new(size_t room)
 }
 
 /* The next stream of the run, whichever connection asks. */
-static struct stream *client_next(struct client *cl)
+static struct stream *
+client_next(struct client *cl)
 {
 	struct stream *s;
 
@@ -128,7 +133,8 @@ static struct stream *client_next(struct client *cl)
 	return s;
 }
 
-static void free_stream(struct tpu_conn *c, struct stream *s)
+static void
+free_stream(struct tpu_conn *c, struct stream *s)
 {
 	for (unsigned i = 0; i < c->n_ready; i++) {
 		if (c->ready[i] != s)
@@ -144,8 +150,9 @@ static void free_stream(struct tpu_conn *c, struct stream *s)
 
 /* For a stream only we send on, "closed" without an error code means that every byte and the FIN
  * were acknowledged. */
-static int on_stream_close(ngtcp2_conn *conn, uint32_t flags, int64_t stream_id,
-	uint64_t app_error_code, void *user_data, void *stream_user_data)
+static int
+on_stream_close(ngtcp2_conn *conn, uint32_t flags, int64_t stream_id, uint64_t app_error_code,
+	void *user_data, void *stream_user_data)
 {
 	struct tpu_conn *c = user_data;
 	struct stream *s = stream_user_data;
@@ -156,6 +163,7 @@ static int on_stream_close(ngtcp2_conn *conn, uint32_t flags, int64_t stream_id,
 	if (!s)
 		return 0;
 	if (!(flags & NGTCP2_STREAM_CLOSE_FLAG_APP_ERROR_CODE_SET)) {
+		c->acked++;
 		c->cl->acked++;
 		if (c->cl->acked_log && !s->special)
 			fprintf(c->cl->acked_log, "%llu\n", (unsigned long long)s->index);
@@ -164,7 +172,8 @@ static int on_stream_close(ngtcp2_conn *conn, uint32_t flags, int64_t stream_id,
 	return 0;
 }
 
-static int on_handshake_completed(ngtcp2_conn *conn, void *user_data)
+static int
+on_handshake_completed(ngtcp2_conn *conn, void *user_data)
 {
 	struct tpu_conn *c = user_data;
 
@@ -176,7 +185,8 @@ static int on_handshake_completed(ngtcp2_conn *conn, void *user_data)
 	return 0;
 }
 
-static int on_retry(ngtcp2_conn *conn, const ngtcp2_pkt_hd *hd, void *user_data)
+static int
+on_retry(ngtcp2_conn *conn, const ngtcp2_pkt_hd *hd, void *user_data)
 {
 	struct tpu_conn *c = user_data;
 
@@ -184,14 +194,15 @@ static int on_retry(ngtcp2_conn *conn, const ngtcp2_pkt_hd *hd, void *user_data)
 	return ngtcp2_crypto_recv_retry_cb(conn, hd, user_data);
 }
 
-static void on_rand(uint8_t *dest, size_t destlen, const ngtcp2_rand_ctx *ctx)
+static void
+on_rand(uint8_t *dest, size_t destlen, const ngtcp2_rand_ctx *ctx)
 {
 	(void)ctx;
 	gnutls_rnd(GNUTLS_RND_NONCE, dest, destlen);
 }
 
-static int on_new_cid(
-	ngtcp2_conn *conn, ngtcp2_cid *cid, uint8_t *token, size_t cidlen, void *user_data)
+static int
+on_new_cid(ngtcp2_conn *conn, ngtcp2_cid *cid, uint8_t *token, size_t cidlen, void *user_data)
 {
 	(void)conn;
 	(void)user_data;
@@ -202,12 +213,14 @@ static int on_new_cid(
 	return 0;
 }
 
-static ngtcp2_conn *conn_of_ref(ngtcp2_crypto_conn_ref *ref)
+static ngtcp2_conn *
+conn_of_ref(ngtcp2_crypto_conn_ref *ref)
 {
 	return ((struct tpu_conn *)ref->user_data)->quic;
 }
 
-static int open_socket(struct tpu_conn *c)
+static int
+open_socket(struct tpu_conn *c)
 {
 	socklen_t len = sizeof(c->local);
 	int size = 4 << 20;
@@ -228,7 +241,8 @@ static int open_socket(struct tpu_conn *c)
 }
 
 /* The order of ciphers and the server name are those of Solana's own clients. */
-static int open_tls(struct tpu_conn *c)
+static int
+open_tls(struct tpu_conn *c)
 {
 	static const char priority[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-256-GCM:"
 				       "+AES-128-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:"
@@ -254,7 +268,8 @@ static int open_tls(struct tpu_conn *c)
 	return gnutls_server_name_set(c->tls, GNUTLS_NAME_DNS, name, strlen(name));
 }
 
-static int open_quic(struct tpu_conn *c)
+static int
+open_quic(struct tpu_conn *c)
 {
 	static const ngtcp2_callbacks callbacks = {
 		.client_initial = ngtcp2_crypto_client_initial_cb,
@@ -294,7 +309,8 @@ static int open_quic(struct tpu_conn *c)
 	return 0;
 }
 
-struct tpu_conn *tpu_conn_open(struct client *cl)
+struct tpu_conn *
+tpu_conn_open(struct client *cl)
 {
 	struct tpu_conn *c = calloc(1, sizeof(*c));
 	const char *why = "out of memory";
@@ -327,27 +343,32 @@ fail:
 	return NULL;
 }
 
-int tpu_conn_fd(const struct tpu_conn *c)
+int
+tpu_conn_fd(const struct tpu_conn *c)
 {
 	return c->fd;
 }
 
-uint64_t tpu_conn_expiry(const struct tpu_conn *c)
+uint64_t
+tpu_conn_expiry(const struct tpu_conn *c)
 {
 	return c->dead ? UINT64_MAX : ngtcp2_conn_get_expiry(c->quic);
 }
 
-bool tpu_conn_dead(const struct tpu_conn *c)
+bool
+tpu_conn_dead(const struct tpu_conn *c)
 {
 	return c->dead;
 }
 
-bool tpu_conn_done(const struct tpu_conn *c)
+bool
+tpu_conn_done(const struct tpu_conn *c)
 {
 	return c->dead || (c->handshaken && c->n_open == 0 && client_exhausted(c->cl));
 }
 
-static void note_peer_close(struct tpu_conn *c)
+static void
+note_peer_close(struct tpu_conn *c)
 {
 	ngtcp2_connection_close_error e;
 	struct client *cl = c->cl;
@@ -363,7 +384,8 @@ static void note_peer_close(struct tpu_conn *c)
 		(int)e.reasonlen, (const char *)e.reason);
 }
 
-static void send_close(struct tpu_conn *c, const ngtcp2_connection_close_error *e)
+static void
+send_close(struct tpu_conn *c, const ngtcp2_connection_close_error *e)
 {
 	ngtcp2_pkt_info pi;
 	ngtcp2_ssize n = ngtcp2_conn_write_connection_close(
@@ -374,7 +396,8 @@ static void send_close(struct tpu_conn *c, const ngtcp2_connection_close_error *
 }
 
 /* An error of the library ends the connection. */
-static void fail_conn(struct tpu_conn *c, int liberr)
+static void
+fail_conn(struct tpu_conn *c, int liberr)
 {
 	ngtcp2_connection_close_error e;
 
@@ -394,7 +417,8 @@ static void fail_conn(struct tpu_conn *c, int liberr)
 		send_close(c, &e);
 }
 
-static void read_packets(struct tpu_conn *c)
+static void
+read_packets(struct tpu_conn *c)
 {
 	uint8_t buf[2048];
 
@@ -414,7 +438,8 @@ static void read_packets(struct tpu_conn *c)
 	}
 }
 
-static void open_streams(struct tpu_conn *c)
+static void
+open_streams(struct tpu_conn *c)
 {
 	while (c->n_ready < READY_STREAMS && c->n_open < OPEN_STREAMS && c->handshaken &&
 		!client_exhausted(c->cl) && ngtcp2_conn_get_streams_uni_left(c->quic) > 0) {
@@ -430,7 +455,8 @@ static void open_streams(struct tpu_conn *c)
 	}
 }
 
-static void note_written(struct tpu_conn *c, unsigned at, size_t n)
+static void
+note_written(struct tpu_conn *c, unsigned at, size_t n)
 {
 	struct stream *s = c->ready[at];
 
@@ -444,7 +470,8 @@ static void note_written(struct tpu_conn *c, unsigned at, size_t n)
 }
 
 /* Fills one packet with as many streams as fit; returns its length, 0 or an ngtcp2 error. */
-static ngtcp2_ssize write_packet(struct tpu_conn *c, uint64_t now)
+static ngtcp2_ssize
+write_packet(struct tpu_conn *c, uint64_t now)
 {
 	ngtcp2_pkt_info pi;
 	unsigned at = 0; /* streams before it are blocked by flow control */
@@ -473,7 +500,22 @@ static ngtcp2_ssize write_packet(struct tpu_conn *c, uint64_t now)
 	}
 }
 
-static bool send_packet(struct tpu_conn *c)
+/* Refused by the library until the peer has acknowledged the update before; then the next run tries
+ * again. */
+static void
+update_key(struct tpu_conn *c, uint64_t now)
+{
+	uint64_t every = c->cl->key_update_every;
+
+	if (every == 0 || c->acked < c->last_key_update + every ||
+		ngtcp2_conn_initiate_key_update(c->quic, now) != 0)
+		return;
+	c->last_key_update = c->acked;
+	c->cl->key_updates++;
+}
+
+static bool
+send_packet(struct tpu_conn *c)
 {
 	if (send(c->fd, c->packet, c->packet_len, 0) < 0 && errno == EAGAIN)
 		return false;
@@ -481,7 +523,8 @@ static bool send_packet(struct tpu_conn *c)
 	return true;
 }
 
-void tpu_conn_run(struct tpu_conn *c)
+void
+tpu_conn_run(struct tpu_conn *c)
 {
 	uint64_t now;
 	int rc;
@@ -495,6 +538,8 @@ void tpu_conn_run(struct tpu_conn *c)
 		if (rc != 0)
 			fail_conn(c, rc);
 	}
+	if (!c->dead)
+		update_key(c, now);
 	for (int i = 0; i < WRITES_PER_RUN && !c->dead; i++) {
 		ngtcp2_ssize n;
 
@@ -515,7 +560,8 @@ void tpu_conn_run(struct tpu_conn *c)
 	}
 }
 
-void tpu_conn_close(struct tpu_conn *c)
+void
+tpu_conn_close(struct tpu_conn *c)
 {
 	ngtcp2_connection_close_error e;
 

@@ -34,10 +34,11 @@ struct client {
 	const char *alpn;
 	gnutls_certificate_credentials_t cred;
 	uint64_t timeout_ns;
+	uint64_t key_update_every; /* streams of a connection; 0: never */
 	FILE *acked_log;
 
 	uint64_t sent, acked, bytes; /* streams, streams, their bytes */
-	unsigned handshakes, retries;
+	unsigned handshakes, retries, key_updates;
 	bool closed; /* by a peer; the first close is kept */
 	bool close_is_app;
 	uint64_t close_code;

@@ -25,7 +25,8 @@ struct draw {
 	uint8_t payer[crypto_sign_PUBLICKEYBYTES], secret[crypto_sign_SECRETKEYBYTES];
 };
 
-static uint64_t mix(uint64_t z)
+static uint64_t
+mix(uint64_t z)
 {
 	z += GAMMA;
 	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -33,7 +34,8 @@ static uint64_t mix(uint64_t z)
 	return z ^ z >> 31;
 }
 
-static uint64_t next(uint64_t *state)
+static uint64_t
+next(uint64_t *state)
 {
 	uint64_t r = mix(*state);
 
@@ -41,21 +43,24 @@ static uint64_t next(uint64_t *state)
 	return r;
 }
 
-static uint8_t *put_le(uint8_t *p, uint64_t v, unsigned bytes)
+static uint8_t *
+put_le(uint8_t *p, uint64_t v, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
 		*p++ = (uint8_t)(v >> 8 * i);
 	return p;
 }
 
-static uint8_t *put(uint8_t *p, const void *src, size_t len)
+static uint8_t *
+put(uint8_t *p, const void *src, size_t len)
 {
 	memcpy(p, src, len);
 	return p + len;
 }
 
 /* The length encoding of legacy and v0 messages; ours stay below 2^14. */
-static uint8_t *put_compact(uint8_t *p, unsigned v)
+static uint8_t *
+put_compact(uint8_t *p, unsigned v)
 {
 	if (v < 128) {
 		*p++ = (uint8_t)v;
@@ -66,13 +71,15 @@ static uint8_t *put_compact(uint8_t *p, unsigned v)
 	return p;
 }
 
-static void draw32(uint64_t *state, uint8_t *out)
+static void
+draw32(uint64_t *state, uint8_t *out)
 {
 	for (int i = 0; i < 4; i++)
 		out = put_le(out, next(state), 8);
 }
 
-static void draw(const struct txgen *g, uint64_t index, struct draw *d)
+static void
+draw(const struct txgen *g, uint64_t index, struct draw *d)
 {
 	uint64_t payer_state = mix(mix(g->seed) + (1ull << 63) + index % PAYERS);
 	uint8_t key_seed[crypto_sign_SEEDBYTES];
@@ -89,8 +96,8 @@ static void draw(const struct txgen *g, uint64_t index, struct draw *d)
 	draw32(&d->state, d->recipient);
 }
 
-static uint8_t *put_memo_text(
-	uint8_t *p, const struct txgen *g, uint64_t index, struct draw *d, unsigned len)
+static uint8_t *
+put_memo_text(uint8_t *p, const struct txgen *g, uint64_t index, struct draw *d, unsigned len)
 {
 	char head[MEMO_HEAD];
 	unsigned n = (unsigned)snprintf(head, sizeof(head), "penstock %016llx %llu ",
@@ -104,7 +111,8 @@ static uint8_t *put_memo_text(
 	return p;
 }
 
-static uint8_t *put_transfer(uint8_t *p, uint64_t index, const struct draw *d)
+static uint8_t *
+put_transfer(uint8_t *p, uint64_t index, const struct draw *d)
 {
 	p = put_compact(p, 3);
 	p = put(p, d->payer, 32);
@@ -117,8 +125,8 @@ static uint8_t *put_transfer(uint8_t *p, uint64_t index, const struct draw *d)
 }
 
 /* room is what the text, its length (one byte up to 127) and a signer's index take together. */
-static uint8_t *put_memo(
-	uint8_t *p, const struct txgen *g, uint64_t index, struct draw *d, unsigned room)
+static uint8_t *
+put_memo(uint8_t *p, const struct txgen *g, uint64_t index, struct draw *d, unsigned room)
 {
 	unsigned len = room - 1;
 	bool signer = len == 128;
@@ -138,7 +146,8 @@ static uint8_t *put_memo(
 	return put_memo_text(p, g, index, d, len);
 }
 
-static uint8_t *put_bare(uint8_t *p, const struct draw *d)
+static uint8_t *
+put_bare(uint8_t *p, const struct draw *d)
 {
 	p = put_compact(p, 1);
 	p = put(p, d->payer, 32);
@@ -147,7 +156,8 @@ static uint8_t *put_bare(uint8_t *p, const struct draw *d)
 	return p;
 }
 
-static size_t make_large(const struct txgen *g, uint64_t index, struct draw *d, uint8_t *out)
+static size_t
+make_large(const struct txgen *g, uint64_t index, struct draw *d, uint8_t *out)
 {
 	unsigned len = (unsigned)d->size - (TXGEN_LARGE_SIZE_MIN - 1);
 	uint8_t *p = out;
@@ -164,7 +174,8 @@ static size_t make_large(const struct txgen *g, uint64_t index, struct draw *d, 
 	return (size_t)(p - out) + crypto_sign_BYTES;
 }
 
-size_t txgen_make(const struct txgen *g, uint64_t index, uint8_t *out)
+size_t
+txgen_make(const struct txgen *g, uint64_t index, uint8_t *out)
 {
 	bool v0 = (index & 1) && g->max >= TXGEN_SIZE_MIN + 2;
 	unsigned extra = v0 ? 2 : 0, bare_size = TXGEN_SIZE_MIN + extra;
@@ -194,7 +205,8 @@ size_t txgen_make(const struct txgen *g, uint64_t index, uint8_t *out)
 	return (size_t)(p - out);
 }
 
-bool txgen_valid(const struct txgen *g)
+bool
+txgen_valid(const struct txgen *g)
 {
 	if (g->max > TXGEN_LARGE_SIZE_MAX || g->min > g->max)
 		return false;
@@ -203,7 +215,8 @@ bool txgen_valid(const struct txgen *g)
 	return (g->min <= TXGEN_SIZE_MIN && g->max >= TXGEN_SIZE_MIN) || g->max >= 172;
 }
 
-bool txgen_parse_sizes(struct txgen *g, const char *arg)
+bool
+txgen_parse_sizes(struct txgen *g, const char *arg)
 {
 	int end = 0;
 
@@ -215,7 +228,8 @@ bool txgen_parse_sizes(struct txgen *g, const char *arg)
 	return true;
 }
 
-void txgen_default_sizes(struct txgen *g)
+void
+txgen_default_sizes(struct txgen *g)
 {
 	if (g->max > 0)
 		return;
