@@ -418,7 +418,8 @@ out:
 static void
 bench_free(struct bench *b)
 {
-	char cursor[sizeof(b->path) + 16];
+	static const char *const suffix[] = {"", ".consumer", ".lock"};
+	char file[sizeof(b->path) + 16];
 
 	if (b->server_tls != NULL)
 		ps_tls_free(b->server_tls);
@@ -432,9 +433,10 @@ bench_free(struct bench *b)
 		if (b->consumer != NULL)
 			penstock_feed_detach(b->consumer);
 		ps_feed_close(&b->feed);
-		snprintf(cursor, sizeof(cursor), "%s.consumer", b->path);
-		unlink(b->path);
-		unlink(cursor);
+		for (unsigned int i = 0; i < 3; i++) {
+			snprintf(file, sizeof(file), "%s%s", b->path, suffix[i]);
+			unlink(file);
+		}
 	}
 	free(b);
 }

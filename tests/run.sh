@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# Builds and runs the test suites. One line per test (ok, FAIL, skip), the reason under what is not
+# ok, and a last line with the sums. Exit code 0 when nothing failed, 1 otherwise, 2 usage.
+
+set -u
+cd "$(dirname "$0")/.."
+ROOT=$PWD
+export PENSTOCK_BUILD=${PENSTOCK_BUILD:-$ROOT/build}
+
+# name: what it proves
+suites="format:the tree is formatted as .clang-format says
+compile:gcc and clang build everything with -Wall -Wextra -Werror
+unit:one CUnit program per module
+sim:two endpoints over a seeded bad link, 1,000 seeds
+fuzz:the corpus of every fuzzer, replayed
+sanitize:unit, sim and fuzz under AddressSanitizer and UndefinedBehaviorSanitizer
+netns:the real program on AF_XDP between network namespaces
+interop:clients that nobody here wrote, against the real program
+compat:the build against newer DPDK releases in Debian chroots (not in the default run)"
+default="format compile unit sim fuzz sanitize netns interop"
+
+usage() {
+	echo "usage: tests/run.sh [--suite NAME]... [--list]"
+	echo "Without --suite: $default. PENSTOCK_BUILD names another build directory than build/."
+}
+
+chosen=
+while [ $# -gt 0 ]; do
+	case $1 in
+	--suite)
+		if ! grep -q "^${2:-}:" <<<"$suites"; then
+			echo "run.sh: no suite '${2:-}'; tests/run.sh --list names them" >&2
+			exit 2
+		fi
+		chosen="$chosen $2"
+		shift
+		;;
+	--list)
+		sed 's/:/\t/' <<<"$suites" | expand -t 12
+		exit 0
+		;;
+	-h | --help)
+		usage
+		exit 0
+		;;
+	*)
+		usage >&2
+		exit 2
+		;;
+	esac
+	shift
+done
+
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+trap 'exit 130' INT TERM
+
+# result CODE SUITE NAME: counts, prints, and shows the log's end when there is something to explain.
+result() {
+	case $1 in
+	0)
+		passed=$((passed + 1))
+		echo "ok   $2/$3"
+		;;
+	77)
+		skipped=$((skipped + 1))
+		echo "skip $2/$3: $(tail -n 1 "$log")"
+		;;
+	*)
+		failed=$((failed + 1))
+		echo "FAIL $2/$3 (exit $1)"
+		tail -n 40 "$log" | sed 's/^/     /'
+		;;
+	esac
+}
+
+# check SUITE NAME COMMAND...
+check() {
+	local suite=$1 name=$2
+	shift 2
+	"$@" >"$log" 2>&1
+	result $? "$suite" "$name"
+}
+
+# build DIR [MESON OPTIONS...]
+build() {
+	local dir=$1
+	shift
+	if [ ! -f "$dir/build.ninja" ]; then
+		meson setup "$dir" "$ROOT" "$@" || return 1
+	fi
+	ninja -C "$dir"
+}
+
+# meson_suite SUITE DIR MESON_SUITE: every test of it, one line each.
+meson_suite() {
+	local suite=$1 dir=$2 tests=$3 name code
+	for name in $(meson test -C "$dir" --no-rebuild --list --suite "$tests" 2>/dev/null | sed 's,.* / ,,'); do
+		meson test -C "$dir" --no-rebuild --print-errorlogs --verbose "$name" >"$log" 2>&1
+		code=$?
+		# meson counts a skip as success
+		grep -q '^Skipped: *[1-9]' "$log" && code=77 && sed -n -i '/^skip/p' "$log"
+		result $code "$suite" "$name"
+	done
+}
+
+scripts() {
+	local script
+	for script in tests/"$1"/[0-9]*.sh; do
+		check "$1" "$(basename "$script" .sh)" timeout 600 bash "$script"
+	done
+}
+
+suite_format() {
+	check format clang-format bash -c \
+		'git ls-files "*.c" "*.h" | xargs clang-format --dry-run -Werror'
+}
+
+suite_compile() {
+	check compile gcc env CC=gcc bash -c "$(declare -f build); ROOT=$ROOT; build $PENSTOCK_BUILD-gcc -Dwerror=true"
+	check compile clang env CC=clang bash -c "$(declare -f build); ROOT=$ROOT; build $PENSTOCK_BUILD-clang -Dwerror=true"
+}
+
+suite_unit() { meson_suite unit "$PENSTOCK_BUILD" unit; }
+suite_sim() { meson_suite sim "$PENSTOCK_BUILD" sim; }
+suite_fuzz() { meson_suite fuzz "$PENSTOCK_BUILD" fuzz; }
+
+suite_sanitize() {
+	local dir=$PENSTOCK_BUILD-sanitize
+	build "$dir" -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false >"$log" 2>&1
+	result $? sanitize build
+	meson_suite sanitize "$dir" unit
+	meson_suite sanitize "$dir" sim
+	meson_suite sanitize "$dir" fuzz
+}
+
+suite_netns() { scripts netns; }
+suite_interop() { scripts interop; }
+suite_compat() { scripts compat; }
+
+if ! bash deploy/install-packages.sh --tests; then
+	exit 1
+fi
+build "$PENSTOCK_BUILD" >"$log" 2>&1
+code=$?
+if [ $code -ne 0 ]; then
+	result $code build "$PENSTOCK_BUILD"
+	echo "$passed passed, $failed failed, $skipped skipped"
+	exit 1
+fi
+for suite in ${chosen:-$default}; do
+	echo "== $suite: $(sed -n "s/^$suite://p" <<<"$suites")"
+	"suite_$suite"
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]
