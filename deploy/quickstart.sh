@@ -52,7 +52,7 @@ while [ $# -gt 0 ]; do
 done
 
 . "$(dirname "$0")/../tests/netns/lib.sh"
-BUILD=$ROOT/build
+BUILD=${PENSTOCK_BUILD:-$ROOT/build}
 PENSTOCK=$BUILD/app/penstock
 INSTANCE=quickstart$$
 
@@ -81,12 +81,12 @@ install_packages() {
 }
 
 build() {
-	step "building in build/"
+	step "building in $BUILD"
 	if [ ! -f "$BUILD/build.ninja" ]; then
-		meson setup "$BUILD" "$ROOT" >"$TMP/build.log" 2>&1 || fail "meson setup build fails"
+		meson setup "$BUILD" "$ROOT" >"$TMP/build.log" 2>&1 || fail "meson setup $BUILD fails"
 	fi
 	ninja -C "$BUILD" app/penstock tests/interop/tpu_client_ngtcp2 >"$TMP/build.log" 2>&1 \
-		|| fail "ninja -C build fails"
+		|| fail "ninja -C $BUILD fails"
 	client_program=$BUILD/tests/interop/tpu_client_ngtcp2
 	[ "$client" = quinn ] || return 0
 	command -v cargo >/dev/null || fail "--client quinn needs cargo 1.75 or newer; use --client ngtcp2"

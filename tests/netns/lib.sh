@@ -17,6 +17,7 @@ NETNS_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 ROOT=$(cd "$NETNS_DIR/../.." && pwd)
 BUILD=${PENSTOCK_BUILD:-$ROOT/build}
 PENSTOCK=$BUILD/app/penstock
+INSTANCE=netns$$
 NSC=psc$$
 NSS=pss$$
 CLIENT_ADDR=10.77.0.1
@@ -92,6 +93,8 @@ cleanup() {
 	ip netns del "$NSC" 2>/dev/null
 	ip netns del "$NSS" 2>/dev/null
 	[ -z "$TMP" ] || rm -rf "$TMP"
+	# EAL keeps its run-time directory, whose name is its file prefix.
+	rm -rf "/var/run/dpdk/penstock-$INSTANCE" "/var/run/dpdk/penstock-$INSTANCE.2"
 	exit "$code"
 }
 
@@ -173,8 +176,7 @@ feed_has() {
 	[ "$n" -eq "$2" ] || fail "feed $1 has $n records, expected $2"
 }
 
-# The configuration that most tests use; more lines from standard input.
-INSTANCE=netns$$
+# The configuration that most tests use.
 write_conf() {
 	cat >"$1" <<CONF
 [penstock]
