@@ -20,7 +20,7 @@ in_server ip link set srv xdp obj "$TMP/foreign.o" sec xdp || fail "the foreign 
 
 # refused WORDS: penstock run ends with code 1 and one line on stderr that has these words.
 refused() {
-	timeout 20 ip netns exec "$NSS" "$PENSTOCK" run -c "$TMP/penstock.ini" -o "penstock.name=$INSTANCE.2" \
+	timeout 20 ip netns exec "$NSS" "$PENSTOCK" run -c "$TMP/penstock.ini" -o "penstock.name=$INSTANCE-2" \
 		-- --no-pci >"$TMP/refused.out" 2>"$TMP/refused.log"
 	local code=$? word
 	[ $code -eq 1 ] || fail "exit code $code, expected 1"

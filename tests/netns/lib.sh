@@ -94,7 +94,7 @@ cleanup() {
 	ip netns del "$NSS" 2>/dev/null
 	[ -z "$TMP" ] || rm -rf "$TMP"
 	# EAL keeps its run-time directory, whose name is its file prefix.
-	rm -rf "/var/run/dpdk/penstock-$INSTANCE" "/var/run/dpdk/penstock-$INSTANCE.2"
+	rm -rf "/var/run/dpdk/penstock-$INSTANCE" "/var/run/dpdk/penstock-$INSTANCE-2"
 	exit "$code"
 }
 
