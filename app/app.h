@@ -35,6 +35,7 @@ struct ps_app {
 	struct ps_port port[PS_CONF_PORTS];
 	struct ps_worker *worker[PS_WORKERS_MAX]; /* each on its own NUMA node */
 	uint64_t start_ns;
+	bool eal; /* started */
 };
 
 /* -- lcores.c -- */
@@ -52,7 +53,7 @@ int ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], str
  * cause behind an error number. */
 const char *ps_eal_cause(void);
 void ps_eal_forget(void);
-/* From now on DPDK's log lines are printed as they come. */
+/* Ends the silence that ps_eal_start() begins: what DPDK and its libraries print is shown again. */
 void ps_eal_show_log(void);
 
 /* -- control.c -- */

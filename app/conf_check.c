@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
+
 const char *
 ps_service_kind_name(uint32_t kind)
 {
@@ -80,10 +82,12 @@ ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 		return ps_fail(e, EINVAL,
 			"no service is configured; add a [service NAME] section (see "
 			"config/example.ini)");
-	if (strspn(c->name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") !=
-		strlen(c->name))
+	if (!isalnum((unsigned char)c->name[0]) || c->name[strspn(c->name, NAME_CHARS)] != '\0')
 		return ps_fail(e, EINVAL,
-			"[penstock] name: '%s' may hold letters, digits, - and _ only", c->name);
+			"[penstock] name: '%s' may hold letters, digits, '.', '-' and '_', and "
+			"starts "
+			"with a letter or digit",
+			c->name);
 	if (c->quic.handshakes > c->quic.connections)
 		return ps_fail(e, EINVAL,
 			"[quic] handshakes: %u is more than connections = %u; lower it",

@@ -18,6 +18,7 @@
 #include <rte_version.h>
 
 #include "ps_time.h"
+#include "tel_client.h"
 
 #define ROUND_MS 200
 /* A consumer that has not polled for so long is not there. */
@@ -45,6 +46,25 @@ ps_control_block_signals(void)
 }
 
 /* -- start -- */
+
+/* Two of one name would share their telemetry's address, and their feeds. */
+static int
+check_name(const struct ps_conf *c, struct ps_err *e)
+{
+	char prefix[PS_CONF_NAME + 16];
+	struct ps_err unused;
+	int fd;
+
+	snprintf(prefix, sizeof(prefix), "penstock-%.*s", PS_CONF_NAME, c->name);
+	fd = ps_tel_connect(prefix, &unused);
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return ps_fail(e, EBUSY,
+		"a penstock named %s is already running; stop it, or set another name in "
+		"[penstock] or with -o penstock.name=...",
+		c->name);
+}
 
 static bool
 names_device(const char *device, int argc, char *const argv[])
@@ -203,8 +223,10 @@ report(const struct ps_app *app)
 static int
 start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 {
-	int rc = plan_ports(app, argc, argv, e);
+	int rc = check_name(&app->conf, e);
 
+	if (rc == 0)
+		rc = plan_ports(app, argc, argv, e);
 	if (rc == 0)
 		rc = check_workers(app, e);
 	if (rc == 0)
@@ -213,6 +235,7 @@ start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 		rc = make_workers(app, e);
 	if (rc == 0)
 		rc = ps_eal_start(app, argc, argv, e);
+	app->eal = rc == 0;
 	for (unsigned int i = 0; rc == 0 && i < app->n_ports; i++) {
 		ps_eal_forget();
 		rc = ps_port_start(&app->port[i], &app->conf, e);
@@ -293,15 +316,16 @@ stop_workers(struct ps_app *app)
 }
 
 static void
-tear_down(struct ps_app *app, bool eal)
+tear_down(struct ps_app *app)
 {
 	ps_telemetry_stop();
 	for (unsigned int i = 0; i < app->n_ports; i++)
 		ps_port_stop(&app->port[i]);
 	for (unsigned int w = 0; w < app->n_workers; w++)
 		ps_worker_free(app->worker[w]);
-	if (eal)
+	if (app->eal)
 		rte_eal_cleanup();
+	ps_eal_show_log();
 }
 
 int
@@ -315,6 +339,6 @@ ps_control_run(struct ps_app *app, int eal_argc, char *const eal_argv[], struct 
 		rc = wait_for_stop(app, e);
 		stop_workers(app);
 	}
-	tear_down(app, rc == 0);
+	tear_down(app);
 	return rc;
 }

@@ -5,10 +5,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -22,7 +25,8 @@ struct args {
 	char *arg[MAX_ARGS];
 };
 
-static char first_error[256];
+static char first_error[256], runtime_dir[PATH_MAX];
+static int saved[2] = {-1, -1}; /* standard output and error while they are captured */
 
 /* DPDK logs what went wrong and returns only a number: the first error line is kept for ours. */
 static ssize_t
@@ -65,10 +69,42 @@ capture_log(void)
 	rte_openlog_stream(f);
 }
 
+/* Some of it does not even go through the log: EAL's usage text, libxdp's and libbpf's lines. */
+static void
+capture_output(void)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (null < 0 || ps_log_level >= PS_LOG_DEBUG)
+		return;
+	fflush(stdout);
+	for (int i = 0; i < 2; i++) {
+		saved[i] = fcntl(i + 1, F_DUPFD_CLOEXEC, 3);
+		if (saved[i] >= 0)
+			dup2(null, i + 1);
+	}
+	close(null);
+}
+
 void
 ps_eal_show_log(void)
 {
+	fflush(stdout);
+	for (int i = 0; i < 2; i++) {
+		if (saved[i] < 0)
+			continue;
+		dup2(saved[i], i + 1);
+		close(saved[i]);
+		saved[i] = -1;
+	}
 	rte_openlog_stream(NULL);
+}
+
+static void
+remove_runtime_dir(void)
+{
+	if (runtime_dir[0] != '\0')
+		rmdir(runtime_dir);
 }
 
 static int add(struct args *a, struct ps_err *e, const char *fmt, ...)
@@ -186,6 +222,22 @@ is_allow(const char *arg)
 	return strncmp(arg, "-a", 2) == 0 || strncmp(arg, "--allow", 7) == 0;
 }
 
+/* Either way nothing is left in files, even after a kill. */
+static int
+add_memory(struct args *a, const struct ps_conf *conf, struct ps_err *e)
+{
+	int rc;
+
+	if (conf->memory == PS_MEMORY_HUGE)
+		return add(a, e, "--in-memory");
+	rc = add(a, e, "--no-huge");
+	if (rc == 0)
+		rc = add(a, e, "--no-shconf");
+	if (rc == 0)
+		rc = add(a, e, "-m");
+	return rc < 0 ? rc : add(a, e, "%u", conf->memory_mb);
+}
+
 /* Ours first, so that the user's come last and win. PCI is probed only for devices named. */
 static int
 build_args(struct args *a, const struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
@@ -199,12 +251,8 @@ build_args(struct args *a, const struct ps_app *app, int argc, char *const argv[
 		rc = add_lcores(a, &app->lcores, e);
 	if (rc == 0)
 		rc = add(a, e, "--file-prefix=penstock-%s", app->conf.name);
-	if (rc == 0 && app->conf.memory == PS_MEMORY_NO_HUGE)
-		rc = add(a, e, "--no-huge");
-	else if (rc == 0)
-		rc = add(a, e, "--in-memory");
-	if (rc == 0 && app->conf.memory == PS_MEMORY_NO_HUGE)
-		rc = add(a, e, "-m%u", app->conf.memory_mb);
+	if (rc == 0)
+		rc = add_memory(a, &app->conf, e);
 	for (unsigned int i = 0; rc == 0 && i < app->n_ports; i++) {
 		pci = pci || app->port[i].kind == PS_PORT_PCI;
 		rc = ps_port_eal_arg(&app->port[i], text, sizeof(text), e);
@@ -233,7 +281,10 @@ ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct 
 		return rc;
 	/* One program per interface, without libxdp's dispatcher around it. */
 	setenv("LIBXDP_SKIP_DISPATCHER", "1", 0);
+	/* Before EAL's own, so that it runs after them and finds the directory empty. */
+	atexit(remove_runtime_dir);
 	capture_log();
+	capture_output();
 	ps_eal_forget();
 	rc = rte_eal_init(a.n, a.arg);
 	if (rc < 0)
@@ -241,5 +292,6 @@ ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct 
 			"EAL does not start: %s; check what follows -- and penstock.memory "
 			"(penstock.log = debug shows all)",
 			first_error[0] != '\0' ? first_error : strerror(rte_errno));
+	snprintf(runtime_dir, sizeof(runtime_dir), "%s", rte_eal_get_runtime_dir());
 	return 0;
 }

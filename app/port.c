@@ -13,7 +13,6 @@
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
-#include <rte_pci.h>
 
 #include "app.h"
 
@@ -104,7 +103,7 @@ ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e
 
 	arg[0] = '\0';
 	if (p->kind == PS_PORT_PCI) {
-		snprintf(arg, cap, "-a%s", p->eal_name);
+		snprintf(arg, cap, "--allow=%s", p->eal_name);
 	} else if (p->kind == PS_PORT_AF_XDP) {
 		object = ps_xdp_object_path(e);
 		if (object == NULL)

@@ -45,7 +45,8 @@ int ps_port_plan(struct ps_port *p, const struct ps_conf_port *conf, unsigned in
 	bool has_eal_device, struct ps_err *e);
 /* Bytes of huge pages or memory that the mempool will take. */
 uint64_t ps_port_memory(const struct ps_conf_port *conf);
-/* The --vdev or -a argument to give to EAL; "" when the user's own arguments make the device. */
+/* The --vdev or --allow argument to give to EAL; "" when the user's own arguments make the device.
+ */
 int ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e);
 int ps_port_start(struct ps_port *p, const struct ps_conf *conf, struct ps_err *e);
 void ps_port_stop(struct ps_port *p);

@@ -53,48 +53,67 @@ send_frames(
 static bool
 refill(struct ps_worker *w)
 {
-	unsigned int want = PS_TX_BURST - w->n_spare;
+	const unsigned int n = w->n_spare;
 
-	if (want == 0)
-		return true;
-	if (rte_pktmbuf_alloc_bulk(w->tx_pool, &w->spare[w->n_spare], want) == 0)
+	if (n < PS_TX_BURST &&
+		rte_pktmbuf_alloc_bulk(w->tx_pool, &w->spare[n], PS_TX_BURST - n) == 0) {
+		for (unsigned int i = n; i < PS_TX_BURST; i++)
+			ps_net_tx_open(&w->tx[i], w->spare[i]);
 		w->n_spare = PS_TX_BURST;
+	}
 	return w->n_spare > 0;
+}
+
+/* Takes the first n of the spare frames out; the last ones fill their places. */
+static void
+spend(struct ps_worker *w, unsigned int n)
+{
+	const unsigned int rest = w->n_spare - n;
+
+	for (unsigned int i = 0; i < n && i < rest; i++) {
+		w->spare[i] = w->spare[w->n_spare - 1 - i];
+		w->tx[i] = w->tx[w->n_spare - 1 - i];
+	}
+	w->n_spare = rest;
+}
+
+/* Writes headers and sends, a run of frames for one port at a time. */
+static void
+send_datagrams(struct ps_worker *w, unsigned int n)
+{
+	for (unsigned int i = 0, first = 0; i < n; i++) {
+		const struct ps_worker_port *p = port_of(w, w->tx[i].link);
+
+		if (p != NULL)
+			ps_net_headers(&w->tx[i], &p->mac);
+		if (i + 1 == n || port_of(w, w->tx[i + 1].link) != p) {
+			send_frames(w, p, &w->spare[first], i + 1 - first);
+			first = i + 1;
+		}
+	}
 }
 
 /* What the endpoint has to say now. True when it said something. */
 static bool
 transmit(struct ps_worker *w, struct ps_quic *q, uint64_t now_ns)
 {
-	struct ps_datagram dg[PS_TX_BURST], *out[PS_TX_BURST];
-	unsigned int n, offered, rounds = 0;
+	struct ps_datagram *out[PS_TX_BURST];
+	unsigned int n, offered, rounds = 0, sent = 0;
 
 	do {
 		if (!refill(w)) {
 			ps_drop(&w->drops, PS_DROP_TX_NO_BUFFER);
-			return rounds > 0;
+			break;
 		}
 		offered = w->n_spare;
-		for (unsigned int i = 0; i < offered; i++) {
-			ps_net_tx_open(&dg[i], w->spare[i]);
-			out[i] = &dg[i];
-		}
+		for (unsigned int i = 0; i < offered; i++)
+			out[i] = &w->tx[i];
 		n = ps_quic_tx_burst(q, out, offered, now_ns);
-		for (unsigned int i = 0, first = 0; i < n; i++) {
-			const struct ps_worker_port *p = port_of(w, dg[i].link);
-
-			if (p != NULL)
-				ps_net_headers(&dg[i], &p->mac);
-			if (i + 1 == n || port_of(w, dg[i + 1].link) != p) {
-				send_frames(w, p, &w->spare[first], i + 1 - first);
-				first = i + 1;
-			}
-		}
-		w->n_spare -= n;
-		for (unsigned int i = 0; i < w->n_spare; i++)
-			w->spare[i] = w->spare[i + n];
+		send_datagrams(w, n);
+		spend(w, n);
+		sent += n;
 	} while (n == offered && ++rounds < TX_ROUNDS);
-	return rounds > 0 || n > 0;
+	return sent > 0;
 }
 
 /* -- receive -- */

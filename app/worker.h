@@ -79,6 +79,7 @@ struct ps_worker {
 	_Alignas(64) struct ps_net_rx rx;
 	unsigned int n_spare;
 	struct rte_mbuf *spare[PS_TX_BURST]; /* empty frames to send from */
+	struct ps_datagram tx[PS_TX_BURST];  /* each open on the frame beside it */
 	uint64_t last_ns, tick_ns;
 	struct ps_worker_service service[PS_CONF_SERVICES];
 };

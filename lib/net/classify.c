@@ -20,7 +20,8 @@ struct ps_net_selectors {
 	struct ps_net_selector slot[];
 };
 
-static uint32_t hash(uint32_t daddr_be, uint16_t dport_be)
+static uint32_t
+hash(uint32_t daddr_be, uint16_t dport_be)
 {
 	uint32_t h = (daddr_be ^ ((uint32_t)dport_be << 16 | dport_be)) * UINT32_C(0x9e3779b1);
 
@@ -28,7 +29,8 @@ static uint32_t hash(uint32_t daddr_be, uint16_t dport_be)
 }
 
 /* The place of this address and port, or the empty slot where it would go. */
-static uint32_t place(const struct ps_net_selectors *s, uint32_t daddr_be, uint16_t dport_be)
+static uint32_t
+place(const struct ps_net_selectors *s, uint32_t daddr_be, uint16_t dport_be)
 {
 	uint32_t i = hash(daddr_be, dport_be) & s->mask;
 
@@ -38,7 +40,8 @@ static uint32_t place(const struct ps_net_selectors *s, uint32_t daddr_be, uint1
 	return i;
 }
 
-struct ps_net_selectors *ps_net_selectors_new(const struct ps_net_selector *list, unsigned int n)
+struct ps_net_selectors *
+ps_net_selectors_new(const struct ps_net_selector *list, unsigned int n)
 {
 	struct ps_net_selectors *s;
 	uint32_t size = 16;
@@ -59,13 +62,14 @@ struct ps_net_selectors *ps_net_selectors_new(const struct ps_net_selector *list
 	return s;
 }
 
-void ps_net_selectors_free(struct ps_net_selectors *s)
+void
+ps_net_selectors_free(struct ps_net_selectors *s)
 {
 	free(s);
 }
 
-static uint16_t select_service(
-	const struct ps_net_selectors *s, uint32_t daddr_be, uint16_t dport_be)
+static uint16_t
+select_service(const struct ps_net_selectors *s, uint32_t daddr_be, uint16_t dport_be)
 {
 	const struct ps_net_selector *slot;
 
@@ -78,7 +82,8 @@ static uint16_t select_service(
 }
 
 /* GOOD: the device checked it. NONE: it never left this machine and is right by construction. */
-static bool ip_checksum_ok(const struct rte_mbuf *m, const struct rte_ipv4_hdr *ip)
+static bool
+ip_checksum_ok(const struct rte_mbuf *m, const struct rte_ipv4_hdr *ip)
 {
 	switch (m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) {
 	case RTE_MBUF_F_RX_IP_CKSUM_GOOD:
@@ -91,7 +96,8 @@ static bool ip_checksum_ok(const struct rte_mbuf *m, const struct rte_ipv4_hdr *
 	}
 }
 
-static bool udp_sum_ok(const struct rte_ipv4_hdr *ip, const struct rte_udp_hdr *udp)
+static bool
+udp_sum_ok(const struct rte_ipv4_hdr *ip, const struct rte_udp_hdr *udp)
 {
 	uint32_t sum = rte_raw_cksum(udp, rte_be_to_cpu_16(udp->dgram_len));
 
@@ -99,7 +105,8 @@ static bool udp_sum_ok(const struct rte_ipv4_hdr *ip, const struct rte_udp_hdr *
 	return sum == 0xffff || sum == 0xffff * 2;
 }
 
-static bool udp_checksum_ok(
+static bool
+udp_checksum_ok(
 	const struct rte_mbuf *m, const struct rte_ipv4_hdr *ip, const struct rte_udp_hdr *udp)
 {
 	if (udp->dgram_cksum == 0)
@@ -115,7 +122,8 @@ static bool udp_checksum_ok(
 	}
 }
 
-static uint64_t pack_link(uint16_t port_id, const struct rte_ether_addr *mac)
+static uint64_t
+pack_link(uint16_t port_id, const struct rte_ether_addr *mac)
 {
 	uint64_t link = port_id;
 
@@ -125,7 +133,8 @@ static uint64_t pack_link(uint16_t port_id, const struct rte_ether_addr *mac)
 }
 
 /* The reason for refusing the frame, or PS_DROP_COUNT with *dg and *service filled. */
-static enum ps_drop classify(const struct ps_net_selectors *s, uint16_t port_id, struct rte_mbuf *m,
+static enum ps_drop
+classify(const struct ps_net_selectors *s, uint16_t port_id, struct rte_mbuf *m,
 	struct ps_datagram *dg, uint16_t *service)
 {
 	struct rte_ether_hdr *eth = rte_pktmbuf_mtod(m, struct rte_ether_hdr *);
@@ -175,7 +184,8 @@ static enum ps_drop classify(const struct ps_net_selectors *s, uint16_t port_id,
 	return PS_DROP_COUNT;
 }
 
-void ps_net_classify_burst(const struct ps_net_selectors *s, uint16_t port_id,
+void
+ps_net_classify_burst(const struct ps_net_selectors *s, uint16_t port_id,
 	struct rte_mbuf *const frames[], unsigned int n, struct ps_net_rx *out,
 	struct ps_drops *drops)
 {

@@ -16,20 +16,23 @@ struct headers {
 
 _Static_assert(sizeof(struct headers) == PS_NET_HEADROOM, "PS_NET_HEADROOM");
 
-void ps_net_tx_open(struct ps_datagram *dg, struct rte_mbuf *frame)
+void
+ps_net_tx_open(struct ps_datagram *dg, struct rte_mbuf *frame)
 {
 	dg->frame = frame;
 	dg->data = rte_pktmbuf_mtod_offset(frame, uint8_t *, PS_NET_HEADROOM);
 	dg->len = rte_pktmbuf_tailroom(frame) - PS_NET_HEADROOM;
 }
 
-static void unpack_mac(struct rte_ether_addr *mac, uint64_t link)
+static void
+unpack_mac(struct rte_ether_addr *mac, uint64_t link)
 {
 	for (int i = RTE_ETHER_ADDR_LEN - 1; i >= 0; i--, link >>= 8)
 		mac->addr_bytes[i] = (uint8_t)link;
 }
 
-void ps_net_headers(const struct ps_datagram *dg, const struct rte_ether_addr *source)
+void
+ps_net_headers(const struct ps_datagram *dg, const struct rte_ether_addr *source)
 {
 	struct rte_mbuf *m = dg->frame;
 	struct headers *h = rte_pktmbuf_mtod(m, struct headers *);

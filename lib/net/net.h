@@ -53,7 +53,8 @@ void ps_net_classify_burst(const struct ps_net_selectors *s, uint16_t port_id,
 	struct ps_drops *drops);
 
 /* The link of a datagram is the port and the MAC address its sender is reached at. */
-static inline uint16_t ps_net_link_port(uint64_t link)
+static inline uint16_t
+ps_net_link_port(uint64_t link)
 {
 	return (uint16_t)(link >> 48);
 }

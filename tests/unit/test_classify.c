@@ -34,7 +34,8 @@ static struct ps_net_rx rx;
 static struct ps_drops drops;
 
 /* RFC 1071, two bytes at a time. */
-static uint16_t sum16(const uint8_t *p, size_t len, uint32_t sum)
+static uint16_t
+sum16(const uint8_t *p, size_t len, uint32_t sum)
 {
 	for (size_t i = 0; i < len; i++)
 		sum += i & 1 ? p[i] : (uint32_t)p[i] << 8;
@@ -43,7 +44,8 @@ static uint16_t sum16(const uint8_t *p, size_t len, uint32_t sum)
 	return (uint16_t)sum;
 }
 
-static void fill_checksums(uint8_t *p, uint16_t udp_len)
+static void
+fill_checksums(uint8_t *p, uint16_t udp_len)
 {
 	uint32_t pseudo = sum16(p + IP + 12, 8, 17u + udp_len);
 	uint16_t c;
@@ -55,7 +57,8 @@ static void fill_checksums(uint8_t *p, uint16_t udp_len)
 	ps_be16_store(p + UDP + 6, c == 0 ? 0xffff : c);
 }
 
-static void empty(struct frame *f)
+static void
+empty(struct frame *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->m.buf_addr = f->buf;
@@ -64,7 +67,8 @@ static void empty(struct frame *f)
 	f->m.nb_segs = 1;
 }
 
-static uint8_t *good(struct frame *f, uint32_t daddr, uint16_t dport, uint16_t len)
+static uint8_t *
+good(struct frame *f, uint32_t daddr, uint16_t dport, uint16_t len)
 {
 	uint8_t *p = f->buf + RTE_PKTMBUF_HEADROOM;
 
@@ -91,7 +95,8 @@ static uint8_t *good(struct frame *f, uint32_t daddr, uint16_t dport, uint16_t l
 	return p;
 }
 
-static void classify(unsigned int n)
+static void
+classify(unsigned int n)
 {
 	struct rte_mbuf *m[PS_NET_BURST] = {NULL};
 
@@ -103,7 +108,8 @@ static void classify(unsigned int n)
 	CU_ASSERT_EQUAL(rx.n + rx.n_refused, n);
 }
 
-static void expect_drop(enum ps_drop why)
+static void
+expect_drop(enum ps_drop why)
 {
 	uint64_t total = 0;
 
@@ -119,14 +125,16 @@ static void expect_drop(enum ps_drop why)
 		printf("expected %s\n", ps_drop_info[why].key);
 }
 
-static void expect_service(uint16_t service)
+static void
+expect_service(uint16_t service)
 {
 	classify(1);
 	CU_ASSERT_EQUAL_FATAL(rx.n, 1);
 	CU_ASSERT_EQUAL(rx.service[0], service);
 }
 
-static void test_good(void)
+static void
+test_good(void)
 {
 	uint8_t *p = good(&frame[0], OUR_IP, 8009, 1232);
 	const struct ps_datagram *d = &rx.dg[0];
@@ -144,7 +152,8 @@ static void test_good(void)
 	CU_ASSERT_EQUAL(d->link & 0xffffffffffffULL, 0x020000000001ULL);
 }
 
-static void test_sizes(void)
+static void
+test_sizes(void)
 {
 	for (uint16_t len = 0; len <= 1472; len++) {
 		good(&frame[0], OUR_IP, 8009, len);
@@ -154,7 +163,8 @@ static void test_sizes(void)
 	}
 }
 
-static void test_padding(void)
+static void
+test_padding(void)
 {
 	good(&frame[0], OUR_IP, 8009, 1);
 	frame[0].m.data_len = frame[0].m.pkt_len = 60;
@@ -162,7 +172,8 @@ static void test_padding(void)
 	CU_ASSERT_EQUAL(rx.dg[0].len, 1);
 }
 
-static void test_selectors(void)
+static void
+test_selectors(void)
 {
 	good(&frame[0], OUR_IP, 8010, 100);
 	expect_service(VOTE);
@@ -181,7 +192,8 @@ static void test_selectors(void)
 	expect_service(TPU);
 }
 
-static void test_selectors_many(void)
+static void
+test_selectors_many(void)
 {
 	struct ps_net_selector list[500];
 	struct ps_net_selectors *old = selectors;
@@ -201,7 +213,8 @@ static void test_selectors_many(void)
 	selectors = old;
 }
 
-static void test_short(void)
+static void
+test_short(void)
 {
 	uint8_t *p;
 
@@ -229,7 +242,8 @@ static void test_short(void)
 	}
 }
 
-static void test_headers(void)
+static void
+test_headers(void)
 {
 	static const uint16_t types[] = {0x86dd, 0x0806, 0x8100, 0x88a8, 0x05dc};
 	static const uint8_t versions[] = {0x65, 0x44, 0x40, 0x46, 0x4f, 0x05};
@@ -262,7 +276,8 @@ static void test_headers(void)
 	expect_drop(PS_DROP_RX_SEGMENTED);
 }
 
-static void test_checksums(void)
+static void
+test_checksums(void)
 {
 	uint8_t *p;
 
@@ -295,7 +310,8 @@ static void test_checksums(void)
 	expect_drop(PS_DROP_RX_IP_CHECKSUM);
 }
 
-static void test_burst(void)
+static void
+test_burst(void)
 {
 	unsigned int got = 0;
 
@@ -321,7 +337,8 @@ static void test_burst(void)
 }
 
 /* What we send for an answer is, byte for byte, what the frame built by hand holds. */
-static void test_transmit(void)
+static void
+test_transmit(void)
 {
 	for (unsigned int len = 0; len <= 1472; len += 1 + len / 8) {
 		uint8_t *p = good(&frame[0], OUR_IP, 8009, len), *q;
@@ -355,7 +372,8 @@ static void test_transmit(void)
 	}
 }
 
-int main(void)
+int
+main(void)
 {
 	static const struct ps_net_selector list[] = {
 		{RTE_BE32(OUR_IP), RTE_BE16(8009), TPU},

@@ -19,7 +19,8 @@
 static struct ps_conf conf;
 static struct ps_err err;
 
-static int load(const char *text, const char *override)
+static int
+load(const char *text, const char *override)
 {
 	char path[] = "/tmp/ps-conf-XXXXXX";
 	int fd = mkstemp(path), rc;
@@ -36,7 +37,8 @@ static int load(const char *text, const char *override)
 }
 
 /* One line that says all of the words, which are separated by '|'. */
-static void expect_words(const char *words)
+static void
+expect_words(const char *words)
 {
 	char copy[256], *rest = copy, *word;
 
@@ -49,19 +51,22 @@ static void expect_words(const char *words)
 	}
 }
 
-static void refuse(const char *text, const char *words)
+static void
+refuse(const char *text, const char *words)
 {
 	CU_ASSERT(load(text, NULL) < 0);
 	expect_words(words);
 }
 
-static void refuse_override(const char *override, const char *words)
+static void
+refuse_override(const char *override, const char *words)
 {
 	CU_ASSERT(load(GOOD, override) < 0);
 	expect_words(words);
 }
 
-static void test_good(void)
+static void
+test_good(void)
 {
 	const struct ps_conf_service *s = &conf.service[0];
 
@@ -86,7 +91,8 @@ static void test_good(void)
 	CU_ASSERT_STRING_EQUAL(conf.tls.keypair, "");
 }
 
-static void test_overrides(void)
+static void
+test_overrides(void)
 {
 	CU_ASSERT_EQUAL(load(GOOD, "service.tpu.port=9"), 0);
 	CU_ASSERT_EQUAL(conf.service[0].port, 9);
@@ -110,7 +116,8 @@ static void test_overrides(void)
 	refuse_override("service.new.port=1", "[service new]|kind|missing");
 }
 
-static void test_values(void)
+static void
+test_values(void)
 {
 	refuse("[service a]\nport = 0\n", "[service a]|port|'0'|1 to 65535");
 	refuse("[service a]\nport = 65536\n", "[service a]|port|65536");
@@ -131,7 +138,8 @@ static void test_values(void)
 	refuse("[penstock]\nname = 12345678901234567890123456789012\n", "name|too long");
 }
 
-static void test_syntax(void)
+static void
+test_syntax(void)
 {
 	char longer[600] = "[service a]\naddress = ";
 
@@ -156,7 +164,8 @@ static void test_syntax(void)
 	expect_words("/tmp|directory");
 }
 
-static void test_whole(void)
+static void
+test_whole(void)
 {
 #define S(name, addr, port) "[service " name "]\nkind = udp\naddress = " addr "\nport = " port "\n"
 	CU_ASSERT_EQUAL(load(S("a", "10.0.0.1", "1") S("b", "10.0.0.2", "1"), NULL), 0);
@@ -173,10 +182,12 @@ static void test_whole(void)
 		"[port p]|[port q]|x");
 	refuse("[quic]\nconnections = 8\n" S("a", "any", "1"), "handshakes|connections");
 	refuse("[penstock]\nname = a/b\n" S("a", "any", "1"), "name|a/b");
+	refuse("[penstock]\nname = ..\n" S("a", "any", "1"), "name|'..'");
 #undef S
 }
 
-static void test_ports(void)
+static void
+test_ports(void)
 {
 	const char *names[] = {"a", "0000:01:00.0"};
 
@@ -192,7 +203,8 @@ static void test_ports(void)
 	CU_ASSERT_EQUAL(conf.n_ports, 1);
 }
 
-static int keypair(const char *text)
+static int
+keypair(const char *text)
 {
 	char path[] = "/tmp/ps-key-XXXXXX";
 	uint8_t seed[32];
@@ -211,7 +223,8 @@ static int keypair(const char *text)
 	return rc;
 }
 
-static void test_keypair(void)
+static void
+test_keypair(void)
 {
 	char text[512] = "[1";
 
@@ -231,7 +244,8 @@ static void test_keypair(void)
 }
 
 /* Every default is inside its own range, and help names every key. */
-static void test_table(void)
+static void
+test_table(void)
 {
 	char *text = NULL;
 	size_t len = 0;
@@ -259,7 +273,8 @@ static void test_table(void)
 	free(text);
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"a good file", test_good},
