@@ -12,11 +12,6 @@ usage="usage: deploy/quickstart.sh [--count N] [--client ngtcp2|quinn] [--json]
   --json         progress on stderr; the last line of stdout is one JSON object with the keys
                  sent, received, feed, bytes, passed_to_kernel and mode"
 
-packages=(
-	build-essential clang meson ninja-build pkg-config python3 iproute2 ethtool
-	libdpdk-dev libbpf-dev libxdp-dev libipsec-mb-dev libgnutls28-dev nettle-dev libnuma-dev
-	libngtcp2-dev libngtcp2-crypto-gnutls-dev libsodium-dev libcunit1-dev
-)
 count=1000
 client=ngtcp2
 json=no
@@ -67,19 +62,6 @@ fail() {
 }
 step() { echo "==> $*" >&2; }
 
-install_packages() {
-	local missing=() p
-	for p in "${packages[@]}"; do
-		dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
-	done
-	if [ ${#missing[@]} -gt 0 ]; then
-		step "installing ${missing[*]}"
-		apt-get -q update >"$TMP/apt.log" 2>&1
-		DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
-			"${missing[@]}" >>"$TMP/apt.log" 2>&1 || fail "apt-get cannot install ${missing[*]}"
-	fi
-}
-
 build() {
 	step "building in $BUILD"
 	if [ ! -f "$BUILD/build.ninja" ]; then
@@ -100,8 +82,9 @@ mode() {
 }
 
 [ "$(id -u)" -eq 0 ] || fail "run it as root: network namespaces and XDP need it"
+step "packages"
+"$ROOT/deploy/install-packages.sh" || exit 1
 begin
-install_packages
 build
 step "network namespaces $NSC ($CLIENT_ADDR) and $NSS ($SERVER_ADDR), joined by a veth pair"
 make_bed

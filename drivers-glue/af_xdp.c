@@ -38,7 +38,8 @@ struct prog {
 	uint32_t n_maps, maps[MAX_MAPS];
 };
 
-static int open_map(const struct prog *p, const char *name)
+static int
+open_map(const struct prog *p, const char *name)
 {
 	for (uint32_t i = 0; i < p->n_maps; i++) {
 		struct bpf_map_info info = {0};
@@ -54,7 +55,8 @@ static int open_map(const struct prog *p, const char *name)
 	return -ENOENT;
 }
 
-static bool is_ours(const struct prog *p)
+static bool
+is_ours(const struct prog *p)
 {
 	static const char *const maps[] = {
 		PS_STEER_XSKS, PS_STEER_ALLOW, PS_STEER_HEARTBEAT, PS_STEER_COUNT};
@@ -72,7 +74,8 @@ static bool is_ours(const struct prog *p)
 }
 
 /* The caller closes p->fd unless it is -1. */
-static int open_prog(unsigned int ifindex, struct prog *p)
+static int
+open_prog(unsigned int ifindex, struct prog *p)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, q);
 	struct bpf_prog_info info = {0};
@@ -106,14 +109,16 @@ static int open_prog(unsigned int ifindex, struct prog *p)
 }
 
 /* Only if it is still the one that p holds. */
-static int detach(unsigned int ifindex, const struct prog *p)
+static int
+detach(unsigned int ifindex, const struct prog *p)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = p->fd);
 
 	return bpf_xdp_detach((int)ifindex, p->flags, &opts);
 }
 
-static bool is_beating(const struct prog *p)
+static bool
+is_beating(const struct prog *p)
 {
 	int fd = open_map(p, PS_STEER_HEARTBEAT);
 	bool beating = false;
@@ -129,14 +134,16 @@ static bool is_beating(const struct prog *p)
 	return beating;
 }
 
-static void wait_retry(void)
+static void
+wait_retry(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
 }
 
 /* -- the interface -- */
 
-static int get_flags(const char *ifname, short *flags)
+static int
+get_flags(const char *ifname, short *flags)
 {
 	struct ifreq ifr = {0};
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret;
@@ -150,7 +157,8 @@ static int get_flags(const char *ifname, short *flags)
 	return ret;
 }
 
-static int set_promisc(const char *ifname, bool on)
+static int
+set_promisc(const char *ifname, bool on)
 {
 	struct ifreq ifr = {0};
 	int fd, ret = get_flags(ifname, &ifr.ifr_flags);
@@ -169,7 +177,8 @@ static int set_promisc(const char *ifname, bool on)
 
 /* One AF_XDP socket of the smallest size on this queue, closed again. The kernel frees a queue a
  * moment after its socket is closed; the driver binds much later, after EAL has started. */
-static int try_bind(unsigned int ifindex, uint16_t queue)
+static int
+try_bind(unsigned int ifindex, uint16_t queue)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -198,7 +207,8 @@ static int try_bind(unsigned int ifindex, uint16_t queue)
 
 /* -- prepare -- */
 
-static int check_interface(const char *ifname, short *flags, struct ps_err *err)
+static int
+check_interface(const char *ifname, short *flags, struct ps_err *err)
 {
 	int ret = get_flags(ifname, flags);
 
@@ -212,7 +222,8 @@ static int check_interface(const char *ifname, short *flags, struct ps_err *err)
 	return 0;
 }
 
-static int check_prog(const char *ifname, const struct prog *p, struct ps_err *err)
+static int
+check_prog(const char *ifname, const struct prog *p, struct ps_err *err)
 {
 	const uint64_t deadline = ps_now_ns() + BEAT_WAIT_NS;
 
@@ -234,7 +245,8 @@ static int check_prog(const char *ifname, const struct prog *p, struct ps_err *e
 	return 0;
 }
 
-static int check_queue(const char *ifname, unsigned int ifindex, uint16_t queue, struct ps_err *err)
+static int
+check_queue(const char *ifname, unsigned int ifindex, uint16_t queue, struct ps_err *err)
 {
 	const uint64_t deadline = ps_now_ns() + BUSY_WAIT_NS;
 	int ret = try_bind(ifindex, queue);
@@ -266,7 +278,8 @@ static int check_queue(const char *ifname, unsigned int ifindex, uint16_t queue,
 	}
 }
 
-static int remove_stale(struct ps_xdp *x, const struct prog *p, struct ps_err *err)
+static int
+remove_stale(struct ps_xdp *x, const struct prog *p, struct ps_err *err)
 {
 	int ret;
 
@@ -284,7 +297,8 @@ static int remove_stale(struct ps_xdp *x, const struct prog *p, struct ps_err *e
 	return 0;
 }
 
-int ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint16_t n_queues,
+int
+ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint16_t n_queues,
 	struct ps_err *err)
 {
 	struct ps_xdp y = {.first_queue = first_queue, .n_queues = n_queues};
@@ -321,7 +335,8 @@ int ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, u
 	return ret;
 }
 
-const char *ps_xdp_object_path(struct ps_err *err)
+const char *
+ps_xdp_object_path(struct ps_err *err)
 {
 	static char path[32];
 	const size_t size = (size_t)(steer_object_end - steer_object);
@@ -344,7 +359,8 @@ const char *ps_xdp_object_path(struct ps_err *err)
 
 static struct ps_xdp *attached;
 
-static bool is_claimed(int fd)
+static bool
+is_claimed(int fd)
 {
 	for (const struct ps_xdp *x = attached; x != NULL; x = x->next) {
 		for (uint16_t i = 0; i < x->n_socks; i++) {
@@ -357,7 +373,8 @@ static bool is_claimed(int fd)
 
 /* The driver keeps its sockets to itself, so they are looked for among the process's descriptors;
  * those of ports attached before are known. */
-static int find_sockets(struct ps_xdp *x)
+static int
+find_sockets(struct ps_xdp *x)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	struct dirent *e;
@@ -378,7 +395,8 @@ static int find_sockets(struct ps_xdp *x)
 	return x->n_socks == x->n_queues ? 0 : -ENOTSOCK;
 }
 
-static int read_zero_copy(struct ps_xdp *x)
+static int
+read_zero_copy(struct ps_xdp *x)
 {
 	x->zero_copy = true;
 	for (uint16_t i = 0; i < x->n_socks; i++) {
@@ -392,7 +410,8 @@ static int read_zero_copy(struct ps_xdp *x)
 	return 0;
 }
 
-static int map_heartbeat(struct ps_xdp *x, const struct prog *p)
+static int
+map_heartbeat(struct ps_xdp *x, const struct prog *p)
 {
 	int fd = open_map(p, PS_STEER_HEARTBEAT), ret = 0;
 	void *beat;
@@ -409,7 +428,8 @@ static int map_heartbeat(struct ps_xdp *x, const struct prog *p)
 	return ret;
 }
 
-int ps_xdp_attach(struct ps_xdp *x, struct ps_err *err)
+int
+ps_xdp_attach(struct ps_xdp *x, struct ps_err *err)
 {
 	struct prog p;
 	int ret = open_prog(x->ifindex, &p);
@@ -446,7 +466,8 @@ int ps_xdp_attach(struct ps_xdp *x, struct ps_err *err)
 
 /* -- while running -- */
 
-static bool is_listed(const struct ps_steer_key *key, const struct ps_steer_key *keys, uint32_t n)
+static bool
+is_listed(const struct ps_steer_key *key, const struct ps_steer_key *keys, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (memcmp(key, &keys[i], sizeof(*key)) == 0)
@@ -455,7 +476,8 @@ static bool is_listed(const struct ps_steer_key *key, const struct ps_steer_key 
 	return false;
 }
 
-int ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err)
+int
+ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err)
 {
 	const uint32_t unused = 0;
 	struct ps_steer_key key, next;
@@ -484,7 +506,8 @@ int ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, 
 	return 0;
 }
 
-static int sum_cpus(int fd, uint32_t what, uint64_t *cpu, int n_cpus, uint64_t *sum)
+static int
+sum_cpus(int fd, uint32_t what, uint64_t *cpu, int n_cpus, uint64_t *sum)
 {
 	if (bpf_map_lookup_elem(fd, &what, cpu) < 0)
 		return -errno;
@@ -494,7 +517,8 @@ static int sum_cpus(int fd, uint32_t what, uint64_t *cpu, int n_cpus, uint64_t *
 	return 0;
 }
 
-int ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out)
+int
+ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out)
 {
 	const int n = libbpf_num_possible_cpus();
 	uint64_t *cpu = n > 0 ? calloc((size_t)n, sizeof(*cpu)) : NULL;
@@ -525,7 +549,8 @@ int ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out)
 
 /* -- close -- */
 
-void ps_xdp_close(struct ps_xdp *x)
+void
+ps_xdp_close(struct ps_xdp *x)
 {
 	struct ps_xdp **at = &attached;
 	struct prog p;

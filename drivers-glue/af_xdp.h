@@ -72,7 +72,8 @@ int ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, 
 
 /* Worker of this queue (as numbered by the interface: first_queue + DPDK's queue). At least ten
  * times a second. */
-static inline void ps_xdp_beat(struct ps_xdp *x, uint16_t queue, uint64_t now_ns)
+static inline void
+ps_xdp_beat(struct ps_xdp *x, uint16_t queue, uint64_t now_ns)
 {
 	__atomic_store_n(&x->beat[queue], now_ns, __ATOMIC_RELAXED);
 }

@@ -47,7 +47,8 @@ struct {
 	__type(value, __u64);
 } ps_count SEC(".maps");
 
-static __always_inline void count(__u32 what)
+static __always_inline void
+count(__u32 what)
 {
 	__u64 *n = bpf_map_lookup_elem(&ps_count, &what);
 
@@ -56,7 +57,8 @@ static __always_inline void count(__u32 what)
 }
 
 /* Fills *key with the destination of a whole unicast IPv4 UDP datagram; false for all else. */
-static __always_inline bool parse(const struct xdp_md *ctx, struct ps_steer_key *key)
+static __always_inline bool
+parse(const struct xdp_md *ctx, struct ps_steer_key *key)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -82,7 +84,8 @@ static __always_inline bool parse(const struct xdp_md *ctx, struct ps_steer_key 
 	return true;
 }
 
-static __always_inline bool allowed(struct ps_steer_key *key)
+static __always_inline bool
+allowed(struct ps_steer_key *key)
 {
 	if (bpf_map_lookup_elem(&ps_allow, key))
 		return true;
@@ -91,7 +94,8 @@ static __always_inline bool allowed(struct ps_steer_key *key)
 }
 
 SEC("xdp")
-int penstock_steer(struct xdp_md *ctx)
+int
+penstock_steer(struct xdp_md *ctx)
 {
 	__u32 queue = ctx->rx_queue_index;
 	struct ps_steer_key key;

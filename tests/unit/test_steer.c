@@ -43,7 +43,8 @@ struct frame {
 
 /* A whole datagram to addr:port with 18 bytes of payload. The checksums are zero: none of the
  * program's business. */
-static struct frame datagram(uint32_t addr, uint16_t port)
+static struct frame
+datagram(uint32_t addr, uint16_t port)
 {
 	struct frame f = {.size = FRAME_SIZE};
 	uint8_t *ip = f.b + ETH_SIZE;
@@ -62,13 +63,15 @@ static struct frame datagram(uint32_t addr, uint16_t port)
 	return f;
 }
 
-static struct ps_steer_key key(uint32_t addr, uint16_t port)
+static struct ps_steer_key
+key(uint32_t addr, uint16_t port)
 {
 	return (struct ps_steer_key){.addr_be = htonl(addr), .port_be = htons(port)};
 }
 
 /* The verdict, or a negative value when the kernel would not run it. */
-static int run(const struct frame *f)
+static int
+run(const struct frame *f)
 {
 	uint8_t out[512];
 	LIBBPF_OPTS(bpf_test_run_opts, o, .data_in = f->b, .data_size_in = f->size, .data_out = out,
@@ -79,7 +82,8 @@ static int run(const struct frame *f)
 }
 
 /* Runs the frame and says by which of the three counters it went; the verdict must agree. */
-static enum ps_steer_count way(const struct frame *f)
+static enum ps_steer_count
+way(const struct frame *f)
 {
 	struct ps_xdp_counts a, b;
 	int verdict;
@@ -97,12 +101,14 @@ static enum ps_steer_count way(const struct frame *f)
 	return b.passed != a.passed ? PS_STEER_PASSED : PS_STEER_PASSED_STALE;
 }
 
-static void beat_now(void)
+static void
+beat_now(void)
 {
 	ps_xdp_beat(&xdp, 0, ps_now_ns());
 }
 
-static void allow_usual(void)
+static void
+allow_usual(void)
 {
 	const struct ps_steer_key keys[] = {key(SERVICE, PORT), key(0, ANY_PORT)};
 
@@ -110,7 +116,8 @@ static void allow_usual(void)
 	beat_now();
 }
 
-static void test_services(void)
+static void
+test_services(void)
 {
 	struct frame f = datagram(SERVICE, PORT);
 
@@ -128,7 +135,8 @@ static void test_services(void)
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
 }
 
-static void test_list_changes(void)
+static void
+test_list_changes(void)
 {
 	const struct ps_steer_key moved[] = {key(SERVICE, PORT + 1000), key(0, ANY_PORT)};
 	struct frame old = datagram(SERVICE, PORT), new = datagram(SERVICE, PORT + 1000);
@@ -145,7 +153,8 @@ static void test_list_changes(void)
 	CU_ASSERT_EQUAL(way(&kept), PS_STEER_PASSED);
 }
 
-static void test_list_too_long(void)
+static void
+test_list_too_long(void)
 {
 	struct ps_steer_key *keys = calloc(PS_STEER_KEYS + 1, sizeof(*keys));
 	struct frame last = datagram(SERVICE + PS_STEER_KEYS - 1, PORT);
@@ -168,7 +177,8 @@ static void test_list_too_long(void)
 	free(keys);
 }
 
-static void test_heartbeat(void)
+static void
+test_heartbeat(void)
 {
 	struct frame f = datagram(SERVICE, PORT), other = datagram(SERVICE, 9);
 
@@ -188,7 +198,8 @@ static void test_heartbeat(void)
 	ps_xdp_beat(&xdp, 1, 0);
 }
 
-static void test_no_socket(void)
+static void
+test_no_socket(void)
 {
 	const int map = bpf_object__find_map_fd_by_name(object, PS_STEER_XSKS);
 	struct frame f = datagram(SERVICE, PORT);
@@ -201,7 +212,8 @@ static void test_no_socket(void)
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
 }
 
-static void test_fragments(void)
+static void
+test_fragments(void)
 {
 	struct frame f = datagram(SERVICE, PORT);
 	uint8_t *frag = f.b + ETH_SIZE + 6;
@@ -215,7 +227,8 @@ static void test_fragments(void)
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
 }
 
-static void test_ip_header(void)
+static void
+test_ip_header(void)
 {
 	struct frame f = datagram(SERVICE, PORT);
 	uint8_t *ip = f.b + ETH_SIZE;
@@ -235,7 +248,8 @@ static void test_ip_header(void)
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
 }
 
-static void test_other_protocols(void)
+static void
+test_other_protocols(void)
 {
 	static const uint16_t ether_types[] = {0x0806, 0x8100, 0x88a8, 0x86dd, 0x0100};
 	static const uint8_t ip_protocols[] = {1, 2, 6, 47, 89, 132};
@@ -258,7 +272,8 @@ static void test_other_protocols(void)
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED);
 }
 
-static void test_groups(void)
+static void
+test_groups(void)
 {
 	struct frame f = datagram(0xe0000116, ANY_PORT);
 
@@ -273,7 +288,8 @@ static void test_groups(void)
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
 }
 
-static void test_truncated(void)
+static void
+test_truncated(void)
 {
 	struct frame f = datagram(SERVICE, PORT);
 
@@ -285,7 +301,8 @@ static void test_truncated(void)
 }
 
 /* An AF_XDP socket that may stand in the map: it needs a umem and a receive ring, no interface. */
-static int open_socket(void)
+static int
+open_socket(void)
 {
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	struct xdp_umem_reg reg = {.len = size, .chunk_size = 2048};
@@ -301,7 +318,8 @@ static int open_socket(void)
 	return fd;
 }
 
-static int load(void)
+static int
+load(void)
 {
 	const char *path = ps_xdp_object_path(NULL);
 	const uint32_t queue = 0;
@@ -326,7 +344,8 @@ static int load(void)
 		bpf_object__find_map_fd_by_name(object, PS_STEER_XSKS), &queue, &sock_fd, BPF_ANY);
 }
 
-int main(void)
+int
+main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{"a service's datagrams are redirected, no others", test_services},
