@@ -273,7 +273,7 @@ build_args(struct args *a, const struct ps_app *app, int argc, char *const argv[
 int
 ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct ps_err *e)
 {
-	struct args a = {0};
+	static struct args a; /* EAL keeps pointers into it */
 	int rc;
 
 	rc = build_args(&a, app, user_argc, user_argv, e);
