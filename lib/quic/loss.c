@@ -306,16 +306,17 @@ loss_due(struct ps_quic *q, struct conn *c)
 	return due != PS_NEVER ? due : probe_due(q, c, &level);
 }
 
+/* The oldest packets of the level are sent again. When the log has no room for that they are given
+ * up, or nothing could ever be sent at this level again. */
 static void
-probe(struct ps_quic *q, struct conn *c, enum ps_level level)
+probe_level(struct ps_quic *q, struct conn *c, enum ps_level level)
 {
 	struct space *s = conn_space(q, c, level);
 	struct sent_log *l = &s->sent;
+	bool full = sent_room(s) < PROBE_FRAMES;
 	uint32_t n = 0;
 
-	c->pto_count++;
 	s->probe = true;
-	q->stats.probes++;
 	for (uint32_t i = l->tail; i != l->head && n < PROBE_FRAMES; i++) {
 		struct sent *e = &l->ring[i & l->mask];
 
@@ -323,7 +324,27 @@ probe(struct ps_quic *q, struct conn *c, enum ps_level level)
 			continue;
 		frame_again(q, c, level, e);
 		n++;
+		if (full) {
+			e->gone = true;
+			packet_gone(c, s, e);
+		}
 	}
+	sent_trim(l);
+}
+
+/* Section 6.2.4: a probe during the handshake carries what is in flight at both levels, since a
+ * peer can use neither half of a lost flight without the other. */
+static void
+probe(struct ps_quic *q, struct conn *c, enum ps_level level)
+{
+	enum ps_level other = level == PS_LEVEL_INITIAL ? PS_LEVEL_HANDSHAKE : PS_LEVEL_INITIAL;
+
+	c->pto_count++;
+	q->stats.probes++;
+	probe_level(q, c, level);
+	if (level != PS_LEVEL_APP && level_live(q, c, other) &&
+		conn_space(q, c, other)->in_flight > 0)
+		probe_level(q, c, other);
 }
 
 void
