@@ -80,8 +80,7 @@ conn_free(struct ps_quic *q, struct conn *c)
 	c->state = CONN_FREE;
 	timer_remove(q, c);
 	handshake_release(q, c);
-	ps_pkt_key_wipe(&c->rx);
-	ps_pkt_key_wipe(&c->tx);
+	keys_wipe(c);
 	c->generation++;
 	conn_spare(q, c);
 }

@@ -5,6 +5,7 @@
  *
  *   quic.c       creation, tables, service of timers and TLS, the list of connections to send for
  *   rx.c         a burst in: look up, unprotect, open, hand to frames.c
+ *   keys.c       1-RTT keys and their updates
  *   frames.c     one packet's frames: parse all, reserve, apply
  *   stream.c     receive streams: limits, reservation, delivery, credit
  *   admit.c      Initials of no connection: Retry, tokens, refusal, a new half-open connection
@@ -183,7 +184,9 @@ struct conn {
 	uint32_t handshake;   /* index, NONE when over */
 	struct ps_flow4 flow; /* ours to the peer's */
 	uint64_t link;
-	struct ps_pkt_key rx, tx; /* 1-RTT */
+	struct ps_pkt_key rx, tx; /* 1-RTT, of the current key phase */
+	bool phase;               /* key phase bit */
+	uint64_t phase_pn;        /* lowest packet number received in this phase */
 	bool keys;                /* 1-RTT keys installed */
 	bool confirmed;
 	bool queued;  /* on the ready list */
@@ -192,6 +195,12 @@ struct conn {
 	uint64_t idle_from_ns; /* last packet received, or first ack-eliciting one sent since */
 	uint64_t idle_ns;      /* effective timeout, 0: none */
 	struct space app;
+
+	/* key updates, RFC 9001 section 6 */
+	struct ps_pkt_key rx_next; /* derived ahead, so that an update takes no longer to try */
+	struct ps_pkt_key rx_old;  /* for packets that were under way at the last update */
+	uint64_t old_until_ns;     /* when rx_old goes */
+	uint8_t rx_secret[PS_SECRET_BYTES], tx_secret[PS_SECRET_BYTES]; /* of rx_next and tx */
 
 	/* receive streams */
 	uint64_t done_base;                   /* index: every stream below is finished */
@@ -314,6 +323,13 @@ void conn_ready(struct ps_quic *q, struct conn *c);
 struct conn *conn_ready_pop(struct ps_quic *q);
 void conn_spare(struct ps_quic *q, struct conn *c);
 struct reply *reply_alloc(struct ps_quic *q, const struct ps_datagram *to);
+
+/* keys.c */
+void keys_install(struct conn *c, const struct ps_tls_secret *s);
+/* Opens a short-header packet whose header protection is off, following the peer's key update. */
+bool keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t aad_len,
+	size_t text_len, uint64_t now_ns);
+void keys_wipe(struct conn *c);
 
 /* frames.c: the frames of one verified packet. Without room for all of them nothing happens: the
  * packet counts as never received. */

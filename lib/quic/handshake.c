@@ -249,9 +249,7 @@ peer_params(struct ps_quic *q, struct conn *c, struct handshake *hs)
 static void
 complete(struct ps_quic *q, struct conn *c, struct handshake *hs, uint64_t now_ns)
 {
-	ps_pkt_key_derive(&c->rx, hs->io.secret[PS_LEVEL_APP].rx);
-	ps_pkt_key_derive(&c->tx, hs->io.secret[PS_LEVEL_APP].tx);
-	c->keys = true;
+	keys_install(c, &hs->io.secret[PS_LEVEL_APP]);
 	c->peer.has_key = hs->io.peer_has_key;
 	memcpy(c->peer.key, hs->io.peer_key, sizeof(c->peer.key));
 	c->state = CONN_ESTABLISHED;

@@ -111,6 +111,7 @@ void ps_quic_defaults(struct ps_quic_limits *l, struct ps_quic_config *c);
 	X(acks_tx,              "packets sent with an acknowledgement") \
 	X(packets_lost,         "packets of ours declared lost") \
 	X(probes,               "probe timeouts") \
+	X(key_updates,          "key updates that peers began")                               \
 	X(keys_expanded,        "keys expanded because the cache did not hold them")
 /* clang-format on */
 

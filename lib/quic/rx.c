@@ -295,7 +295,7 @@ short_receive(struct ps_quic *q, struct burst *b, uint64_t now_ns)
 
 		if (i + PREFETCH_AHEAD < b->n)
 			ps_key_prefetch(q->protect, &b->p[i + PREFETCH_AHEAD].c->rx);
-		if (!ps_open(q->protect, &s->c->rx, s->pn, s->pkt, s->aad_len, len)) {
+		if (!keys_open(q, s->c, s->pn, s->pkt, s->aad_len, len, now_ns)) {
 			ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
 			continue;
 		}

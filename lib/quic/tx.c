@@ -104,7 +104,7 @@ packet_begin(struct ps_quic *q, struct conn *c, struct datagram *d, enum ps_leve
 	k->pn = k->s->tx_next;
 	k->pn_len = ps_pn_size(k->pn, k->s->tx_acked);
 	if (level == PS_LEVEL_APP)
-		k->hdr_len = ps_pkt_short_put(k->start, &c->peer_cid, false, k->pn, k->pn_len);
+		k->hdr_len = ps_pkt_short_put(k->start, &c->peer_cid, c->phase, k->pn, k->pn_len);
 	else
 		k->hdr_len = ps_pkt_long_put(k->start,
 			level == PS_LEVEL_INITIAL ? PS_PKT_INITIAL : PS_PKT_HANDSHAKE, &c->peer_cid,

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* 1-RTT keys: RFC 9001 sections 5 and 6. Header protection keys never change. */
+
+#include "engine.h"
+
+/* hp: the header protection key of that direction, which next may contain. */
+static void
+derive_next(struct ps_pkt_key *next, const uint8_t hp[16], uint8_t *secret)
+{
+	uint8_t keep[sizeof(next->hp)];
+
+	memcpy(keep, hp, sizeof(keep));
+	ps_secret_update(secret);
+	ps_pkt_key_derive(next, secret);
+	memcpy(next->hp, keep, sizeof(keep));
+	ps_wipe(keep, sizeof(keep));
+}
+
+void
+keys_install(struct conn *c, const struct ps_tls_secret *s)
+{
+	memcpy(c->rx_secret, s->rx, sizeof(c->rx_secret));
+	memcpy(c->tx_secret, s->tx, sizeof(c->tx_secret));
+	ps_pkt_key_derive(&c->rx, c->rx_secret);
+	ps_pkt_key_derive(&c->tx, c->tx_secret);
+	derive_next(&c->rx_next, c->rx.hp, c->rx_secret);
+	c->keys = true;
+}
+
+/* The peer's packet verified under the next keys: so do ours from now on (section 6.2). */
+static void
+update(struct conn *c, uint64_t pn, uint64_t now_ns)
+{
+	c->rx_old = c->rx;
+	c->rx = c->rx_next;
+	derive_next(&c->rx_next, c->rx.hp, c->rx_secret);
+	derive_next(&c->tx, c->tx.hp, c->tx_secret);
+	c->phase = !c->phase;
+	c->phase_pn = pn;
+	c->old_until_ns = now_ns + 3 * pto_ns(c, PS_LEVEL_APP); /* section 6.5 */
+}
+
+bool
+keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t aad_len,
+	size_t text_len, uint64_t now_ns)
+{
+	bool phase = (pkt[0] & 0x04) != 0;
+
+	if (phase == c->phase) {
+		if (!ps_open(q->protect, &c->rx, pn, pkt, aad_len, text_len))
+			return false;
+		c->phase_pn = min_u64(c->phase_pn, pn);
+		return true;
+	}
+	if (pn < c->phase_pn) /* sent before the update; never under newer keys */
+		return now_ns < c->old_until_ns &&
+		       ps_open(q->protect, &c->rx_old, pn, pkt, aad_len, text_len);
+	if (!c->confirmed || !ps_open(q->protect, &c->rx_next, pn, pkt, aad_len, text_len))
+		return false;
+	update(c, pn, now_ns);
+	q->stats.key_updates++;
+	return true;
+}
+
+void
+keys_wipe(struct conn *c)
+{
+	ps_pkt_key_wipe(&c->rx);
+	ps_pkt_key_wipe(&c->tx);
+	ps_pkt_key_wipe(&c->rx_next);
+	ps_pkt_key_wipe(&c->rx_old);
+	ps_wipe(c->rx_secret, sizeof(c->rx_secret));
+	ps_wipe(c->tx_secret, sizeof(c->tx_secret));
+}
