@@ -303,7 +303,7 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 {
 	struct ps_xdp y = {.first_queue = first_queue, .n_queues = n_queues};
 	struct prog p;
-	short flags;
+	short flags = 0;
 	int ret;
 
 	memset(x, 0, sizeof(*x));
