@@ -3,11 +3,12 @@
 
 #include "tpu_conn.h"
 
+#include "ngtcp2_api.h"
+
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <gnutls/crypto.h>
-#include <ngtcp2/ngtcp2.h>
 #include <ngtcp2/ngtcp2_crypto.h>
 #include <ngtcp2/ngtcp2_crypto_gnutls.h>
 #include <stdlib.h>
@@ -24,6 +25,8 @@
 #define IDLE_NS        (10 * NGTCP2_SECONDS)
 #define CID_BYTES      8
 #define VARINT_MAX     ((1ull << 62) - 1)
+#define QUOTE(x)       #x
+#define STR(x)         QUOTE(x) /* of what the name expands to */
 
 struct stream {
 	LIST_ENTRY(stream) link;
@@ -68,19 +71,18 @@ clock_ns(void)
 /* Stands in front of the library's function for its crypto helper, to make an endpoint that honours
  * flow control break it: the window is raised by what --bytes-beyond-window asks for. */
 int
-ngtcp2_conn_decode_remote_transport_params(ngtcp2_conn *conn, const uint8_t *data, size_t datalen)
+ngtcp2_conn_decode_and_set_remote_transport_params(
+	ngtcp2_conn *conn, const uint8_t *data, size_t datalen)
 {
-	static const ngtcp2_transport_params_type type =
-		NGTCP2_TRANSPORT_PARAMS_TYPE_ENCRYPTED_EXTENSIONS;
 	int (*real)(ngtcp2_conn *, const uint8_t *, size_t);
 	ngtcp2_transport_params params;
 	uint8_t buf[512];
 	ngtcp2_ssize n;
 
-	*(void **)&real = dlsym(RTLD_NEXT, "ngtcp2_conn_decode_remote_transport_params");
+	*(void **)&real = dlsym(RTLD_NEXT, STR(ngtcp2_conn_decode_and_set_remote_transport_params));
 	if (!real)
 		return NGTCP2_ERR_INTERNAL;
-	if (ngtcp2_decode_transport_params(&params, type, data, datalen) != 0)
+	if (ngtcp2_transport_params_decode(&params, data, datalen) != 0)
 		return real(conn, data, datalen);
 	peer_stream_window = params.initial_max_stream_data_uni;
 	if (window_excess == 0)
@@ -88,7 +90,7 @@ ngtcp2_conn_decode_remote_transport_params(ngtcp2_conn *conn, const uint8_t *dat
 	params.initial_max_stream_data_uni += window_excess;
 	if (params.initial_max_data <= VARINT_MAX - window_excess)
 		params.initial_max_data += window_excess;
-	n = ngtcp2_encode_transport_params(buf, sizeof(buf), type, &params);
+	n = ngtcp2_transport_params_encode(buf, sizeof(buf), &params);
 	return n < 0 ? (int)n : real(conn, buf, (size_t)n);
 }
 
@@ -370,14 +372,13 @@ tpu_conn_done(const struct tpu_conn *c)
 static void
 note_peer_close(struct tpu_conn *c)
 {
-	ngtcp2_connection_close_error e;
+	const ngtcp2_ccerr e = peer_close(c->quic);
 	struct client *cl = c->cl;
 
-	ngtcp2_conn_get_connection_close_error(c->quic, &e);
 	if (cl->closed)
 		return;
 	cl->closed = true;
-	cl->close_is_app = e.type == NGTCP2_CONNECTION_CLOSE_ERROR_CODE_TYPE_APPLICATION;
+	cl->close_is_app = e.type == NGTCP2_CCERR_TYPE_APPLICATION;
 	cl->close_code = e.error_code;
 	fprintf(stderr, "closed by the peer: %s code 0x%llx reason \"%.*s\"\n",
 		cl->close_is_app ? "application" : "transport", (unsigned long long)e.error_code,
@@ -385,7 +386,7 @@ note_peer_close(struct tpu_conn *c)
 }
 
 static void
-send_close(struct tpu_conn *c, const ngtcp2_connection_close_error *e)
+send_close(struct tpu_conn *c, const ngtcp2_ccerr *e)
 {
 	ngtcp2_pkt_info pi;
 	ngtcp2_ssize n = ngtcp2_conn_write_connection_close(
@@ -399,7 +400,7 @@ send_close(struct tpu_conn *c, const ngtcp2_connection_close_error *e)
 static void
 fail_conn(struct tpu_conn *c, int liberr)
 {
-	ngtcp2_connection_close_error e;
+	ngtcp2_ccerr e;
 
 	c->dead = true;
 	if (liberr == NGTCP2_ERR_DRAINING) {
@@ -407,12 +408,11 @@ fail_conn(struct tpu_conn *c, int liberr)
 		return;
 	}
 	fprintf(stderr, "connection lost: %s\n", ngtcp2_strerror(liberr));
-	ngtcp2_connection_close_error_default(&e);
+	ngtcp2_ccerr_default(&e);
 	if (liberr == NGTCP2_ERR_CRYPTO)
-		ngtcp2_connection_close_error_set_transport_error_tls_alert(
-			&e, ngtcp2_conn_get_tls_alert(c->quic), NULL, 0);
+		ngtcp2_ccerr_set_tls_alert(&e, ngtcp2_conn_get_tls_alert(c->quic), NULL, 0);
 	else
-		ngtcp2_connection_close_error_set_transport_error_liberr(&e, liberr, NULL, 0);
+		ngtcp2_ccerr_set_liberr(&e, liberr, NULL, 0);
 	if (liberr != NGTCP2_ERR_IDLE_CLOSE && liberr != NGTCP2_ERR_HANDSHAKE_TIMEOUT)
 		send_close(c, &e);
 }
@@ -563,11 +563,11 @@ tpu_conn_run(struct tpu_conn *c)
 void
 tpu_conn_close(struct tpu_conn *c)
 {
-	ngtcp2_connection_close_error e;
+	ngtcp2_ccerr e;
 
 	if (c->quic && !c->dead) {
-		ngtcp2_connection_close_error_default(&e);
-		ngtcp2_connection_close_error_set_application_error(&e, 0, NULL, 0);
+		ngtcp2_ccerr_default(&e);
+		ngtcp2_ccerr_set_application_error(&e, 0, NULL, 0);
 		send_close(c, &e);
 	}
 	if (c->quic)
