@@ -12,7 +12,7 @@ int ps_cmd_top(int argc, char **argv);
 int ps_cmd_feed(int argc, char **argv);
 int ps_cmd_bench(int argc, char **argv);
 
-extern const char ps_help_run[], ps_help_top[];
+extern const char ps_help_run[], ps_help_top[], ps_help_bench[];
 
 /* Prints the one line of a usage mistake; returns 2. */
 int ps_usage(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -73,7 +73,7 @@ const struct ps_option ps_options[] = {
 		"answer a client's first packet with Retry, to prove its address", "off", "always"),
 	NUMBER("quic", "connections", GLOBAL(quic.connections), 1, 1048576, "4096",
 		"connections per worker, half-open ones included"),
-	NUMBER("quic", "handshakes", GLOBAL(quic.handshakes), 1, 4096, "64",
+	NUMBER("quic", "handshakes", GLOBAL(quic.handshakes), 1, 4096, "1024",
 		"half-open connections at once, per worker"),
 	NUMBER("quic", "streams", GLOBAL(quic.streams), 1, 1048576, "4096",
 		"transactions of which a part is missing, per worker; 4 KB each"),

@@ -43,7 +43,7 @@ ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, struct 
 
 static void
 configure(struct ps_quic_limits *l, struct ps_quic_config *c, const struct ps_conf *conf,
-	unsigned int worker)
+	enum ps_service_kind kind, unsigned int worker)
 {
 	ps_quic_defaults(l, c);
 	l->conns = conf->quic.connections;
@@ -55,16 +55,17 @@ configure(struct ps_quic_limits *l, struct ps_quic_config *c, const struct ps_co
 	c->retry = conf->quic.retry;
 	c->handshake_timeout_ms = conf->quic.handshake_timeout_ms;
 	c->idle_timeout_ms = conf->quic.idle_timeout_ms;
-	c->stream_bytes = PS_TPU_MAX_BYTES;
+	c->stream_bytes =
+		kind == PS_SERVICE_TPU_QUIC_VOTE ? PS_TPU_MAX_LEGACY_BYTES : PS_TPU_MAX_BYTES;
 	c->stream_window = conf->quic.stream_window;
 	c->stream_deadline_ms = conf->quic.stream_deadline_ms;
 	c->conn_bytes = conf->quic.conn_window_kb * 1024;
 }
 
 int
-ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, unsigned int worker, int node,
-	const struct ps_endpoint_keys *keys, struct ps_feed *feed, struct ps_drops *drops,
-	struct ps_err *e)
+ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_service_kind kind,
+	unsigned int worker, int node, const struct ps_endpoint_keys *keys, struct ps_feed *feed,
+	struct ps_drops *drops, struct ps_err *e)
 {
 	const struct ps_tpu_limits tpu_limits = {.slots = conf->quic.streams};
 	struct ps_tls_config tls = {
@@ -77,7 +78,7 @@ ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, unsigned int
 	struct ps_quic_config config;
 	size_t quic_bytes;
 
-	configure(&limits, &config, conf, worker);
+	configure(&limits, &config, conf, kind, worker);
 	quic_bytes = ALIGN_UP(ps_quic_footprint(&limits));
 	p->block_bytes = quic_bytes + ps_tpu_footprint(&tpu_limits);
 	p->block = ps_node_alloc(p->block_bytes, node);

@@ -29,9 +29,9 @@ struct ps_endpoint {
 /* Random keys, and the seed of the configured keypair file if there is one. */
 int ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, struct ps_err *e);
 
-int ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, unsigned int worker,
-	int node, const struct ps_endpoint_keys *keys, struct ps_feed *feed, struct ps_drops *drops,
-	struct ps_err *e);
+int ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_service_kind kind,
+	unsigned int worker, int node, const struct ps_endpoint_keys *keys, struct ps_feed *feed,
+	struct ps_drops *drops, struct ps_err *e);
 void ps_endpoint_close(struct ps_endpoint *p);
 
 /* Zeroed memory on a NUMA node (-1: any), in huge pages when the kernel has some to give. */

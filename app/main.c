@@ -19,12 +19,9 @@ static const struct command {
 } commands[] = {
 	{"run", "receive the configured services", ps_cmd_run, ps_help_run},
 	{"top", "show a running penstock", ps_cmd_top, ps_help_top},
-#ifdef PS_HAVE_FEED
 	{"feed", "print the records of a feed", ps_cmd_feed, NULL},
-#endif
-#ifdef PS_HAVE_BENCH
-	{"bench", "measure packet protection, ingest and feed in memory", ps_cmd_bench, NULL},
-#endif
+	{"bench", "measure packet protection, ingest and feed in memory", ps_cmd_bench,
+		ps_help_bench},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

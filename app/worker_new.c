@@ -90,7 +90,8 @@ add_service(struct ps_worker *w, const struct ps_conf *conf, const struct ps_con
 	w->n_services++;
 	if (sc->kind == PS_SERVICE_UDP)
 		return 0;
-	return ps_endpoint_open(&s->endpoint, conf, w->id, w->node, keys, &s->feed, &w->drops, e);
+	return ps_endpoint_open(&s->endpoint, conf, (enum ps_service_kind)sc->kind, w->id, w->node,
+		keys, &s->feed, &w->drops, e);
 }
 
 /* The worker's table: its own services only. */
