@@ -26,7 +26,7 @@ ps_hkdf_extract(
 void
 ps_hkdf_expand_label(uint8_t *out, size_t len, const uint8_t secret[32], const char *label)
 {
-	static const char prefix[6] = "tls13 ";
+	static const uint8_t prefix[6] = {'t', 'l', 's', '1', '3', ' '};
 	size_t label_len = strlen(label);
 	const uint8_t head[3] = {0, (uint8_t)len, (uint8_t)(sizeof(prefix) + label_len)};
 	static const uint8_t tail[2] = {0, 1}; /* empty context, block number */
@@ -35,7 +35,7 @@ ps_hkdf_expand_label(uint8_t *out, size_t len, const uint8_t secret[32], const c
 	assert(len <= 32 && label_len <= 255 - sizeof(prefix));
 	hmac_sha256_set_key(&ctx, 32, secret);
 	hmac_sha256_update(&ctx, sizeof(head), head);
-	hmac_sha256_update(&ctx, sizeof(prefix), (const uint8_t *)prefix);
+	hmac_sha256_update(&ctx, sizeof(prefix), prefix);
 	hmac_sha256_update(&ctx, label_len, (const uint8_t *)label);
 	hmac_sha256_update(&ctx, sizeof(tail), tail);
 	hmac_sha256_digest(&ctx, len, out);

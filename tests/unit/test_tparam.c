@@ -216,7 +216,7 @@ static void fill(struct ps_tparam *t)
 	t->disable_active_migration = true;
 	t->has_original_dcid = t->has_initial_scid = true;
 	t->has_retry_scid = t->has_reset_token = true;
-	t->original_dcid = (struct ps_cid){20, "01234567890123456789"};
+	t->original_dcid = (struct ps_cid){20, "0123456789abcdefghi"};
 	t->initial_scid = (struct ps_cid){8, "abcdefgh"};
 	t->retry_scid = (struct ps_cid){1, "x"};
 	memcpy(t->reset_token, "fedcba9876543210", 16);
