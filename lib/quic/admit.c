@@ -81,7 +81,7 @@ new_half_open(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_p
 	hs->retried = hs->validated = retried;
 	hs->rx_bytes = dg->len;
 	if (!handshake_begin_tls(q, c, hs)) {
-		conn_free(q, c);
+		handshake_undo(q, c);
 		return NULL;
 	}
 	handshake_file(q, hs, &dg->flow);
@@ -108,7 +108,9 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 	}
 	odcid = dcid = cid_of(h->dcid, h->dcid_len);
 	if (q->cfg.retry == PS_RETRY_ALWAYS) {
-		if (h->token_len == 0) {
+		/* A token of another length is somebody else's NEW_TOKEN: as good as none, section
+		 * 8.1.3 */
+		if (h->token_len != PS_TOKEN_BYTES) {
 			send_retry(q, dg, h, now_ns);
 			return NULL;
 		}

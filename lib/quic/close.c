@@ -5,6 +5,8 @@
 
 #include "engine.h"
 
+#define CLOSING_MAX_NS (5 * PS_SEC_NS)
+
 /* A live connection stops being one. */
 static void
 leave(struct ps_quic *q, struct conn *c, enum conn_state to)
@@ -22,6 +24,16 @@ leave(struct ps_quic *q, struct conn *c, enum conn_state to)
 		q->cfg.events.closed(q->cfg.events.ctx, conn_name(c), &c->close);
 }
 
+/* Section 10.2: three probe timeouts, but what a peer makes us believe of its delays must not hold
+ * a slot, and a half-open connection ends when it would have ended anyway. */
+static uint64_t
+closing_ends(const struct conn *c, uint64_t now_ns)
+{
+	uint64_t end = now_ns + min_u64(3 * pto_ns(c, PS_LEVEL_APP), CLOSING_MAX_NS);
+
+	return c->state == CONN_HANDSHAKE ? min_u64(end, c->handshake_due_ns) : end;
+}
+
 void
 conn_close(struct ps_quic *q, struct conn *c, bool app, uint64_t code, uint64_t frame_type,
 	const char *reason, uint64_t now_ns)
@@ -35,7 +47,7 @@ conn_close(struct ps_quic *q, struct conn *c, bool app, uint64_t code, uint64_t 
 		q->stats.closed_app++;
 	else
 		q->stats.closed_transport++;
-	c->close_due_ns = now_ns + 3 * pto_ns(c, PS_LEVEL_APP);
+	c->close_due_ns = closing_ends(c, now_ns);
 	c->send_close = true;
 	leave(q, c, CONN_CLOSING);
 	conn_ready(q, c);
@@ -56,8 +68,9 @@ conn_peer_closed(struct ps_quic *q, struct conn *c, const struct ps_frame *f, ui
 			f->data[i] >= 0x20 && f->data[i] < 0x7f ? (char)f->data[i] : '?';
 	q->stats.handshakes_failed += c->state == CONN_HANDSHAKE;
 	q->stats.closed_by_peer++;
-	c->close_due_ns = now_ns + 3 * pto_ns(c, PS_LEVEL_APP);
+	c->close_due_ns = closing_ends(c, now_ns);
 	leave(q, c, CONN_DRAINING);
+	handshake_release(q, c); /* nothing is sent any more */
 	conn_rearm(q, c);
 }
 

@@ -34,10 +34,11 @@
 #define REPLIES           64   /* stateless answers waiting to be sent */
 #define REPLY_BYTES       600  /* fits a Version Negotiation of two 255-byte ids */
 #define HS_SENT           16   /* frames in flight at the Initial and Handshake levels, each */
-#define FRAMES_MAX        (PS_UDP_PAYLOAD_MAX / 2) /* no frame that is kept apart is shorter than 2 */
-#define ACK_DELAY_NS      (25 * PS_MS_NS)          /* the default max_ack_delay, which we keep */
-#define ACK_DELAY_SHIFT   3                        /* the default ack_delay_exponent, likewise */
-#define GRANULARITY_NS    PS_MS_NS                 /* RFC 9002 section 6.1.2 */
+#define FRAMES_MAX        (PS_UDP_PAYLOAD_MAX / 2 + 1) /* no frame that is kept apart is shorter than 2 \
+							*/
+#define ACK_DELAY_NS    (25 * PS_MS_NS) /* the default max_ack_delay, which we keep */
+#define ACK_DELAY_SHIFT 3               /* the default ack_delay_exponent, likewise */
+#define GRANULARITY_NS  PS_MS_NS        /* RFC 9002 section 6.1.2 */
 
 /* -- packets in flight, loss.c -- */
 
@@ -203,6 +204,7 @@ struct conn {
 	uint8_t rx_secret[PS_SECRET_BYTES], tx_secret[PS_SECRET_BYTES]; /* of rx_next and tx */
 
 	/* receive streams */
+	uint64_t done_base_ns;                /* when done_base last moved */
 	uint64_t done_base;                   /* index: every stream below is finished */
 	uint64_t done[DONE_BITS / 64];        /* ring of bits from done_base on */
 	uint64_t streams_granted;             /* MAX_STREAMS the peer may know, count */
@@ -237,8 +239,9 @@ struct conn {
 	struct sender send;
 };
 
-/* -- timer wheel: 1 ms ticks; later deadlines wait in the last bucket and are filed again -- */
+/* -- timer wheel: later deadlines wait in the last bucket and are filed again -- */
 
+#define TICK_NS       PS_MS_NS
 #define WHEEL_BUCKETS 4096
 
 struct wheel {
@@ -354,6 +357,8 @@ struct handshake *handshake_find(
 /* A new half-open object with empty spaces; NULL when the pool is empty. */
 struct handshake *handshake_alloc(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 void handshake_file(struct ps_quic *q, struct handshake *hs, const struct ps_flow4 *from_peer);
+/* Takes back handshake_alloc() and the connection, before anybody knew of them. */
+void handshake_undo(struct ps_quic *q, struct conn *c);
 /* Claims a TLS session with our transport parameters in it. */
 bool handshake_begin_tls(struct ps_quic *q, struct conn *c, struct handshake *hs);
 /* Called for each verified packet of a level below APP; false when it is to be dropped. */

@@ -19,11 +19,13 @@ parse_all(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, const uint8_
 	}
 	while (p < end) {
 		struct ps_frame *f = &q->frames[n];
-		uint8_t first = *p;
-		uint64_t error = ps_frame_parse(f, type, &p, end);
+		const uint8_t *start = p;
+		uint64_t error = ps_frame_parse(f, type, &p, end), frame_type;
 
 		if (error != 0) {
-			conn_close(q, c, false, error, first, "", now_ns);
+			if (ps_varint_get(start, end, &frame_type) == 0)
+				frame_type = PS_FRAME_PADDING; /* unknown: it is cut short */
+			conn_close(q, c, false, error, frame_type, "", now_ns);
 			return -1;
 		}
 		if (f->type == PS_FRAME_PADDING)
@@ -31,8 +33,13 @@ parse_all(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, const uint8_
 		*eliciting |= f->type != PS_FRAME_ACK && f->type != PS_FRAME_ACK_ECN &&
 			      f->type != PS_FRAME_CONNECTION_CLOSE &&
 			      f->type != PS_FRAME_CONNECTION_CLOSE_APP;
-		if (f->type != PS_FRAME_PING)
-			n++;
+		if (f->type == PS_FRAME_PING)
+			continue;
+		if (++n == FRAMES_MAX) { /* only one-byte HANDSHAKE_DONEs are that many */
+			conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, f->type, "too many",
+				now_ns);
+			return -1;
+		}
 	}
 	return n;
 }
@@ -120,7 +127,7 @@ count_received(struct space *s, enum ps_level level, uint64_t pn, bool eliciting
 	if (level != PS_LEVEL_APP || s->unacked_eliciting >= 2 || !in_order)
 		s->ack_due_ns = now_ns;
 	else if (s->ack_due_ns == PS_NEVER)
-		s->ack_due_ns = now_ns + ACK_DELAY_NS;
+		s->ack_due_ns = now_ns + ACK_DELAY_NS - TICK_NS; /* timers are late by that */
 }
 
 void

@@ -109,6 +109,14 @@ handshake_alloc(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 	return hs;
 }
 
+void
+handshake_undo(struct ps_quic *q, struct conn *c)
+{
+	q->stats.half_open--;
+	c->state = CONN_FREE;
+	conn_free(q, c);
+}
+
 bool
 handshake_begin_tls(struct ps_quic *q, struct conn *c, struct handshake *hs)
 {
@@ -253,7 +261,7 @@ complete(struct ps_quic *q, struct conn *c, struct handshake *hs, uint64_t now_n
 	c->peer.has_key = hs->io.peer_has_key;
 	memcpy(c->peer.key, hs->io.peer_key, sizeof(c->peer.key));
 	c->state = CONN_ESTABLISHED;
-	c->idle_from_ns = now_ns;
+	c->idle_from_ns = c->done_base_ns = now_ns;
 	q->stats.half_open--;
 	q->stats.conns_open++;
 	q->stats.handshakes_done++;
@@ -339,6 +347,7 @@ handshake_collect(struct ps_quic *q, uint64_t now_ns)
 
 		hs->busy = false;
 		if (io->ended) {
+			ps_wipe(io->secret, sizeof(io->secret));
 			spare(q, hs);
 			continue;
 		}

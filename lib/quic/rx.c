@@ -179,13 +179,14 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 		c = hs == NULL ? NULL : &q->conns[hs->conn];
 	}
 	if (c == NULL) {
-		if (h->type == PS_PKT_INITIAL && q->cfg.server)
+		/* one admission, and one answer, per datagram: RFC 9000 section 17.2.5.1 */
+		if (h->type == PS_PKT_INITIAL && q->cfg.server && pkt == dg->data)
 			c = initial_receive(q, dg, h, pkt, now_ns);
 		else
 			ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
 		if (c != NULL)
 			touch(b, c);
-		return true;
+		return c != NULL;
 	}
 	if (!same_path(c, dg)) {
 		ps_drop(q->drops, PS_DROP_QUIC_PATH);

@@ -71,8 +71,10 @@ ps_quic_connect(struct ps_quic *q, struct ps_flow4 flow, uint64_t link, uint64_t
 	hs->odcid = hs->initial_dcid = c->peer_cid;
 	ps_initial_keys(
 		&hs->tx[PS_LEVEL_INITIAL], &hs->rx[PS_LEVEL_INITIAL], hs->odcid.id, hs->odcid.len);
-	if (!handshake_begin_tls(q, c, hs))
-		goto free_conn;
+	if (!handshake_begin_tls(q, c, hs)) {
+		handshake_undo(q, c);
+		return -ENOBUFS;
+	}
 	*id = conn_name(c);
 	handshake_input(q, c, now_ns);
 	conn_rearm(q, c);

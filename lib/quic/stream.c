@@ -97,17 +97,23 @@ finished(const struct conn *c, uint64_t id)
 }
 
 static void
-mark_finished(struct ps_quic *q, struct conn *c, uint64_t id, uint64_t now_ns)
+finish(struct ps_quic *q, struct conn *c, uint64_t i, uint64_t now_ns)
 {
-	uint64_t i = id >> 2;
-
 	c->done[i % DONE_BITS / 64] |= UINT64_C(1) << (i % 64);
+	if (i == c->done_base)
+		c->done_base_ns = now_ns;
 	while ((c->done[c->done_base % DONE_BITS / 64] >> (c->done_base % 64) & 1) != 0) {
 		c->done[c->done_base % DONE_BITS / 64] &= ~(UINT64_C(1) << (c->done_base % 64));
 		c->done_base++;
 	}
 	c->streams_finished++;
 	q->stats.streams_done++;
+}
+
+static void
+mark_finished(struct ps_quic *q, struct conn *c, uint64_t id, uint64_t now_ns)
+{
+	finish(q, c, id >> 2, now_ns);
 	streams_credit(q, c, now_ns);
 }
 
@@ -313,6 +319,10 @@ streams_expire(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 		uint64_t id = s->id;
 
 		ps_drop(q->drops, PS_DROP_QUIC_STREAM_LATE);
+		/* what may still come of it is not counted, though the peer does */
+		c->data_granted +=
+			(s->final_size != NONE ? s->final_size : q->cfg.stream_bytes) - s->highest;
+		c->send_max_data = true;
 		abandon(q, c, s);
 		mark_finished(q, c, id, now_ns);
 	}
@@ -325,6 +335,26 @@ streams_end(struct ps_quic *q, struct conn *c)
 		abandon(q, c, &q->streams[c->streams_head]);
 }
 
+/* The lowest unfinished stream holds up all credit beyond DONE_BITS. One of which nothing came
+ * while so many later ones did is given up like one that is late. Returns when to look again. */
+static uint64_t
+pass_silent_stream(struct ps_quic *q, struct conn *c, uint64_t now_ns)
+{
+	uint64_t due = c->done_base_ns + q->cfg.stream_deadline_ms * PS_MS_NS;
+
+	if (c->done_base + DONE_BITS > c->streams_granted)
+		return PS_NEVER;
+	if (due > now_ns)
+		return due;
+	if (find(q, c, c->done_base << 2 | (q->cfg.server ? 2 : 3)) != NULL)
+		return PS_NEVER; /* its own deadline ends it */
+	ps_drop(q->drops, PS_DROP_QUIC_STREAM_LATE);
+	c->data_granted += q->cfg.stream_bytes;
+	c->send_max_data = true;
+	finish(q, c, c->done_base, now_ns);
+	return PS_NEVER;
+}
+
 /* Section 4.6. The peer may have stream_window streams unfinished, fewer when the sink runs out of
  * room; credit once given cannot be taken back, so it is given in small steps. */
 void
@@ -335,6 +365,7 @@ streams_credit(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 	c->credit_due_ns = PS_NEVER;
 	if (c->state != CONN_ESTABLISHED || !q->cfg.server)
 		return;
+	c->credit_due_ns = pass_silent_stream(q, c, now_ns);
 	limit = min_u64(c->streams_finished + window, c->done_base + DONE_BITS);
 	/* wait for a step worth a frame, unless the peer has little left */
 	if (limit <= c->streams_granted ||

@@ -3,8 +3,6 @@
 
 #include "engine.h"
 
-#define TICK_NS PS_MS_NS
-
 void
 wheel_init(struct wheel *w)
 {
@@ -19,8 +17,9 @@ bucket_insert(struct ps_quic *q, struct conn *c, uint64_t tick)
 	struct wheel *w = &q->wheel;
 	uint32_t b;
 
-	if (tick < w->now_tick)
-		tick = w->now_tick;
+	/* never into the bucket being served: a deadline in the past must not stop the wheel */
+	if (tick <= w->now_tick)
+		tick = w->now_tick + 1;
 	if (tick > w->now_tick + WHEEL_BUCKETS - 1)
 		tick = w->now_tick + WHEEL_BUCKETS - 1;
 	b = tick % WHEEL_BUCKETS;

@@ -143,13 +143,18 @@ put_ack(struct ps_quic *q, struct packet *k, uint64_t now_ns)
 
 	if (k->s->unacked_eliciting == 0 && k->s->ack_due_ns > now_ns)
 		return;
+	if (k->s->rx.n == 0) { /* all forgotten: what is owed was acknowledged before */
+		k->s->ack_due_ns = PS_NEVER;
+		k->s->unacked_eliciting = 0;
+		return;
+	}
+	k->s->ack_due_ns = PS_NEVER;
+	k->s->unacked_eliciting = 0;
 	n = ps_frame_ack_put(at(k), k->cap - k->len, &k->s->rx, delay);
-	if (n == 0)
+	if (n == 0) /* the peer saw later numbers acknowledged: nothing is left to say */
 		return;
 	k->len += n;
 	k->ack = true;
-	k->s->ack_due_ns = PS_NEVER;
-	k->s->unacked_eliciting = 0;
 	q->stats.acks_tx++;
 }
 
@@ -272,20 +277,17 @@ datagram_end(struct ps_quic *q, struct conn *c, struct datagram *d, uint64_t now
 	struct handshake *hs = conn_handshake(q, c);
 	bool full = d->p[0].level == PS_LEVEL_INITIAL && (!q->cfg.server || d->p[0].eliciting);
 
-	if (last->pn_len + last->len < 4) {
-		d->size += 4 - last->pn_len - last->len;
-		packet_pad(last, 4 - last->pn_len - last->len);
-	}
 	if (full && d->size < PS_UDP_PAYLOAD_MIN) {
 		packet_pad(last, PS_UDP_PAYLOAD_MIN - d->size);
 		d->size = PS_UDP_PAYLOAD_MIN;
 	}
-	for (unsigned int i = 0; i < d->n; i++)
+	for (unsigned int i = 0; i < d->n; i++) {
 		packet_end(q, c, &d->p[i], now_ns);
+		if (!q->cfg.server && d->p[i].level == PS_LEVEL_HANDSHAKE)
+			handshake_drop_initial(q, c); /* RFC 9001 section 4.9.1 */
+	}
 	if (hs != NULL)
 		hs->tx_bytes += d->size;
-	if (!q->cfg.server && hs != NULL && last->level == PS_LEVEL_HANDSHAKE)
-		handshake_drop_initial(q, c); /* RFC 9001 section 4.9.1 */
 	return d->size;
 }
 
