@@ -148,13 +148,13 @@ put_ack(struct ps_quic *q, struct packet *k, uint64_t now_ns)
 		k->s->unacked_eliciting = 0;
 		return;
 	}
-	k->s->ack_due_ns = PS_NEVER;
-	k->s->unacked_eliciting = 0;
 	n = ps_frame_ack_put(at(k), k->cap - k->len, &k->s->rx, delay);
-	if (n == 0) /* the peer saw later numbers acknowledged: nothing is left to say */
+	if (n == 0)
 		return;
 	k->len += n;
 	k->ack = true;
+	k->s->ack_due_ns = PS_NEVER;
+	k->s->unacked_eliciting = 0;
 	q->stats.acks_tx++;
 }
 

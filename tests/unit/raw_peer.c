@@ -480,7 +480,7 @@ retry_in(struct raw_peer *p, const struct ps_pkt_hdr *h, const uint8_t *pkt)
 	uint8_t tag[PS_AEAD_TAG];
 
 	p->retries++;
-	ps_retry_tag(p->protect, &p->odcid, pkt, h->size - PS_AEAD_TAG, tag);
+	ps_retry_tag(p->protect, &p->dcid, pkt, h->size - PS_AEAD_TAG, tag);
 	CU_ASSERT_EQUAL(memcmp(tag, pkt + h->size - PS_AEAD_TAG, PS_AEAD_TAG), 0);
 	CU_ASSERT_TRUE_FATAL(h->token_len <= sizeof(p->token));
 	p->token_len = h->token_len;

@@ -239,8 +239,12 @@ test_bad_tokens(void)
 		if (fault == OTHER_ID)
 			ps_initial_keys(&p->tx[0], &p->rx[0], p->dcid.id, p->dcid.len);
 		first_flight(p);
-		CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_INVALID_TOKEN, 0));
-		CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_TOKEN), 1);
+		if (fault == CUT) { /* no token of ours: as good as none */
+			CU_ASSERT_EQUAL(p->retries, 2);
+		} else {
+			CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_INVALID_TOKEN, 0));
+			CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_TOKEN), 1);
+		}
 		CU_ASSERT_EQUAL(s.stats->handshakes_started, 0);
 		raw_server_stop(&s);
 	}
