@@ -23,10 +23,13 @@
 struct args {
 	int n;
 	char *arg[MAX_ARGS];
+	int user_n; /* what the user gives, still to be added */
+	char *const *user;
 };
 
 static char first_error[256], runtime_dir[PATH_MAX];
 static int saved[2] = {-1, -1}; /* standard output and error while they are captured */
+static bool initialising;
 
 /* DPDK logs what went wrong and returns only a number: the first error line is kept for ours. */
 static ssize_t
@@ -107,6 +110,17 @@ remove_runtime_dir(void)
 		rmdir(runtime_dir);
 }
 
+/* From DPDK 25.11 on, rte_eal_init() ends the process when an argument is wrong. */
+static void
+answer_exit(void)
+{
+	if (!initialising)
+		return;
+	ps_eal_show_log();
+	ps_log(PS_LOG_ERROR, "EAL does not start: %s; check what follows --", first_error);
+	_exit(PS_EXIT_FAILED);
+}
+
 static int add(struct args *a, struct ps_err *e, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -126,6 +140,29 @@ add(struct args *a, struct ps_err *e, const char *fmt, ...)
 	a->n++;
 	a->arg[a->n] = NULL;
 	return 0;
+}
+
+/* An option of ours gives way to the user's: from DPDK 25.11 on, EAL takes most of them only once.
+ */
+static bool
+is_given(const struct args *a, const char *option)
+{
+	size_t len = strlen(option);
+
+	for (int i = 0; i < a->user_n; i++) {
+		const char *arg = a->user[i];
+
+		if (strncmp(arg, option, len) == 0 &&
+			(len == 2 || arg[len] == '\0' || arg[len] == '='))
+			return true;
+	}
+	return false;
+}
+
+static int
+add_flag(struct args *a, struct ps_err *e, const char *option)
+{
+	return is_given(a, option) ? 0 : add(a, e, "%s", option);
 }
 
 static uint64_t
@@ -229,18 +266,19 @@ add_memory(struct args *a, const struct ps_conf *conf, struct ps_err *e)
 	int rc;
 
 	if (conf->memory == PS_MEMORY_HUGE)
-		return add(a, e, "--in-memory");
-	rc = add(a, e, "--no-huge");
+		return add_flag(a, e, "--in-memory");
+	rc = add_flag(a, e, "--no-huge");
 	if (rc == 0)
-		rc = add(a, e, "--no-shconf");
-	if (rc == 0)
-		rc = add(a, e, "-m");
+		rc = add_flag(a, e, "--no-shconf");
+	if (rc < 0 || is_given(a, "-m"))
+		return rc;
+	rc = add(a, e, "-m");
 	return rc < 0 ? rc : add(a, e, "%u", conf->memory_mb);
 }
 
-/* Ours first, so that the user's come last and win. PCI is probed only for devices named. */
+/* PCI is probed only for devices named. */
 static int
-build_args(struct args *a, const struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
+build_args(struct args *a, const struct ps_app *app, struct ps_err *e)
 {
 	bool pci = false;
 	char text[512];
@@ -249,7 +287,7 @@ build_args(struct args *a, const struct ps_app *app, int argc, char *const argv[
 	rc = add(a, e, "penstock");
 	if (rc == 0)
 		rc = add_lcores(a, &app->lcores, e);
-	if (rc == 0)
+	if (rc == 0 && !is_given(a, "--file-prefix"))
 		rc = add(a, e, "--file-prefix=penstock-%s", app->conf.name);
 	if (rc == 0)
 		rc = add_memory(a, &app->conf, e);
@@ -259,13 +297,13 @@ build_args(struct args *a, const struct ps_app *app, int argc, char *const argv[
 		if (rc == 0 && text[0] != '\0')
 			rc = add(a, e, "%s", text);
 	}
-	for (int i = 0; rc == 0 && i < argc; i++) {
-		pci = pci || is_allow(argv[i]);
-		rc = add(a, e, "%s", argv[i]);
+	for (int i = 0; rc == 0 && i < a->user_n; i++) {
+		pci = pci || is_allow(a->user[i]);
+		rc = add(a, e, "%s", a->user[i]);
 	}
 	if (rc == 0 && !pci)
-		rc = add(a, e, "--no-pci");
-	if (rc == 0 && !pci)
+		rc = add_flag(a, e, "--no-pci");
+	if (rc == 0 && !pci && !is_given(a, "--iova-mode"))
 		rc = add(a, e, "--iova-mode=va");
 	return rc;
 }
@@ -276,17 +314,22 @@ ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct 
 	static struct args a; /* EAL keeps pointers into it */
 	int rc;
 
-	rc = build_args(&a, app, user_argc, user_argv, e);
+	a.user_n = user_argc;
+	a.user = user_argv;
+	rc = build_args(&a, app, e);
 	if (rc < 0)
 		return rc;
 	/* One program per interface, without libxdp's dispatcher around it. */
 	setenv("LIBXDP_SKIP_DISPATCHER", "1", 0);
 	/* Before EAL's own, so that it runs after them and finds the directory empty. */
 	atexit(remove_runtime_dir);
+	atexit(answer_exit);
 	capture_log();
 	capture_output();
 	ps_eal_forget();
+	initialising = true;
 	rc = rte_eal_init(a.n, a.arg);
+	initialising = false;
 	if (rc < 0)
 		return ps_fail(e, rte_errno != 0 ? rte_errno : EINVAL,
 			"EAL does not start: %s; check what follows -- and penstock.memory "
