@@ -42,14 +42,46 @@ ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, struct 
 }
 
 static void
-configure(struct ps_quic_limits *l, struct ps_quic_config *c, const struct ps_conf *conf,
-	enum ps_service_kind kind, unsigned int worker)
+set_limits(struct ps_quic_limits *l, const struct ps_conf *conf)
 {
-	ps_quic_defaults(l, c);
 	l->conns = conf->quic.connections;
 	l->handshakes = conf->quic.handshakes;
 	l->streams = conf->quic.streams;
 	l->key_cache = conf->quic.key_cache;
+}
+
+/* The endpoint lies at the block's start, reassembly behind it. */
+static size_t
+quic_bytes_of(const struct ps_quic_limits *l)
+{
+	return ALIGN_UP(ps_quic_footprint(l));
+}
+
+static size_t
+block_bytes_of(const struct ps_quic_limits *l)
+{
+	const struct ps_tpu_limits tpu_limits = {.slots = l->streams};
+
+	return quic_bytes_of(l) + ps_tpu_footprint(&tpu_limits);
+}
+
+size_t
+ps_endpoint_footprint(const struct ps_conf *conf)
+{
+	struct ps_quic_config unused;
+	struct ps_quic_limits l;
+
+	ps_quic_defaults(&l, &unused);
+	set_limits(&l, conf);
+	return block_bytes_of(&l);
+}
+
+static void
+configure(struct ps_quic_limits *l, struct ps_quic_config *c, const struct ps_conf *conf,
+	enum ps_service_kind kind, unsigned int worker)
+{
+	ps_quic_defaults(l, c);
+	set_limits(l, conf);
 	c->server = true;
 	c->worker = (uint8_t)worker;
 	c->retry = conf->quic.retry;
@@ -79,8 +111,8 @@ ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_serv
 	size_t quic_bytes;
 
 	configure(&limits, &config, conf, kind, worker);
-	quic_bytes = ALIGN_UP(ps_quic_footprint(&limits));
-	p->block_bytes = quic_bytes + ps_tpu_footprint(&tpu_limits);
+	quic_bytes = quic_bytes_of(&limits);
+	p->block_bytes = block_bytes_of(&limits);
 	p->block = ps_node_alloc(p->block_bytes, node);
 	if (p->block == NULL)
 		return ps_fail(e, ENOMEM,

@@ -29,6 +29,9 @@ struct ps_endpoint {
 /* Random keys, and the seed of the configured keypair file if there is one. */
 int ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, struct ps_err *e);
 
+/* Bytes of the block that ps_endpoint_open() takes for connections and reassembly. */
+size_t ps_endpoint_footprint(const struct ps_conf *conf);
+
 int ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_service_kind kind,
 	unsigned int worker, int node, const struct ps_endpoint_keys *keys, struct ps_feed *feed,
 	struct ps_drops *drops, struct ps_err *e);
