@@ -23,8 +23,9 @@
 #define HAVE_ASAN
 #endif
 
-static volatile bool in_engine, in_tls; /* volatile: malloc() is known not to read them */
-static uint64_t engine_calls, engine_allocations, tls_allocations;
+/* volatile: the compiler knows that malloc() neither reads nor writes them */
+static volatile bool in_engine, in_tls;
+static volatile uint64_t engine_calls, engine_allocations, tls_allocations;
 
 static void
 seen(void)
