@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* The whole receive path of a small server endpoint, with ciphers and TLS replaced so that the
+ * input reaches frames and states: packets are in clear text and verify unless their tag begins
+ * with 0xff, connection ids are plain numbers, and TLS takes as ClientHello one byte (0xff: alert)
+ * and the peer's transport parameters, and any byte at the Handshake level as Finished. The linker
+ * puts the functions below in the place of the real ones (--wrap).
+ *
+ * Input: an option byte, then steps. A step is an op byte and
+ *   op & 3 == 0, 1  a datagram: two bytes of length, then its bytes; op & 4: zeros follow up to
+ *                   1200; op >> 3 & 3: from which of four clients
+ *   op & 3 == 2     one byte: so many ms pass, 64 times as many with op & 4
+ *   op & 3 == 3     op & 4: the sink has no room from now on; op & 8: no credit either */
+
+#include <string.h>
+
+#include "fuzz.h"
+#include "ps_be.h"
+#include "ps_time.h"
+#include "quic.h"
+
+#define CONNS        6
+#define HANDSHAKES   3
+#define STREAMS      8
+#define SLOTS        8
+#define STREAM_BYTES 300
+#define OPT_RETRY    1
+#define OPT_PENDING  2
+#define REPLIES_MAX  512 /* to one step: far more than anything allows */
+
+static struct {
+	struct ps_quic *q;
+	const struct ps_quic_stats *stats;
+	struct ps_drops drops;
+	uint64_t now_ns, rx_bytes, tx_bytes;
+	bool pending, no_room, no_credit, validated;
+	uint8_t random;
+	struct ps_tls_io *step[HANDSHAKES];
+	unsigned int sessions;
+	bool slot[SLOTS];
+	uint8_t bytes[STREAM_BYTES];
+	unsigned int promised; /* frames the last reserve said yes to */
+} w;
+
+/* -- protect.h without ciphers -- */
+
+bool __wrap_ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
+	size_t aad_len, size_t clear_len);
+void __wrap_ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
+	size_t hdr_len, unsigned int pn_len, size_t text_len);
+void __wrap_ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
+	uint8_t masks[][5], unsigned int n);
+void __wrap_ps_cid_make(
+	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN]);
+bool __wrap_ps_cid_read(
+	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts);
+bool __wrap_ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
+	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
+	struct ps_cid *odcid);
+void __wrap_ps_protect_random(struct ps_protect *p, void *out, size_t len);
+bool __wrap_ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io);
+enum ps_tls_result __wrap_ps_tls_step(struct ps_tls *t, struct ps_tls_io *io);
+struct ps_tls_io *__wrap_ps_tls_completed(struct ps_tls *t);
+bool __wrap_ps_tls_end(struct ps_tls *t, struct ps_tls_io *io);
+
+bool
+__wrap_ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
+	size_t aad_len, size_t clear_len)
+{
+	(void)p;
+	(void)k;
+	FUZZ_CHECK(pn <= PS_VARINT_MAX);
+	if (pkt[aad_len + clear_len] == 0xff)
+		return false;
+	/* what arrives at the Handshake level validates the address */
+	w.validated |= (pkt[0] & 0xb0) == 0xa0;
+	return true;
+}
+
+void
+__wrap_ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
+	size_t hdr_len, unsigned int pn_len, size_t text_len)
+{
+	(void)p;
+	(void)k;
+	(void)pn;
+	FUZZ_CHECK(pn_len + text_len >= 4);
+	memset(pkt + hdr_len + text_len, 0, PS_AEAD_TAG);
+}
+
+void
+__wrap_ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
+	uint8_t masks[][5], unsigned int n)
+{
+	(void)keys;
+	for (unsigned int i = 0; i < n; i++)
+		memset(masks[i], samples[i][PS_HP_SAMPLE - 1] & 0, sizeof(masks[i]));
+}
+
+void
+__wrap_ps_cid_make(
+	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN])
+{
+	(void)p;
+	memset(cid, 0, PS_OUR_CID_LEN);
+	cid[0] = parts->worker;
+	cid[3] = (uint8_t)parts->slot;
+	ps_be32_store(cid + 4, parts->generation);
+}
+
+bool
+__wrap_ps_cid_read(
+	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts)
+{
+	(void)p;
+	*parts = (struct ps_cid_parts){.worker = cid[0],
+		.slot = ps_be32_load(cid) & 0xffffff,
+		.generation = ps_be32_load(cid + 4)};
+	return ps_be32_load(cid + 12) == 0;
+}
+
+bool
+__wrap_ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
+	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
+	struct ps_cid *odcid)
+{
+	(void)p;
+	(void)client;
+	(void)now_ns;
+	*odcid = *retry_scid;
+	if (len == 0 || token[0] == 0xff)
+		return false;
+	w.validated = true;
+	return true;
+}
+
+void
+__wrap_ps_protect_random(struct ps_protect *p, void *out, size_t len)
+{
+	(void)p;
+	memset(out, ++w.random, len);
+}
+
+/* -- tls.h without TLS -- */
+
+bool
+__wrap_ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io)
+{
+	(void)t;
+	if (w.sessions == HANDSHAKES)
+		return false;
+	w.sessions++;
+	io->result = PS_TLS_MORE;
+	io->alert = 0;
+	io->ended = io->peer_has_key = false;
+	io->peer_tp_len = 0;
+	memset(io->out_len, 0, sizeof(io->out_len));
+	memset(io->secret, 0, sizeof(io->secret));
+	io->session = io;
+	return true;
+}
+
+static void
+step(struct ps_tls_io *io)
+{
+	if (io->result == PS_TLS_DONE || io->result == PS_TLS_ALERT)
+		return;
+	io->result = PS_TLS_MORE;
+	if (io->in_len > 0 && io->in[0] == 0xff) {
+		io->result = PS_TLS_ALERT;
+		io->alert = 120;
+	} else if (io->in_level == PS_LEVEL_HANDSHAKE) {
+		io->secret[PS_LEVEL_APP].ready = true;
+		io->result = PS_TLS_DONE;
+	} else if (io->out_len[PS_LEVEL_INITIAL] == 0 && io->in_len > 1) {
+		io->peer_tp_len =
+			io->in_len - 1 < PS_TPARAM_MAX_BYTES ? io->in_len - 1 : PS_TPARAM_MAX_BYTES;
+		memcpy(io->peer_tp, io->in + 1, io->peer_tp_len);
+		memset(io->out, 0x5a, sizeof(io->out));
+		io->out_len[PS_LEVEL_INITIAL] = 90;
+		io->out_len[PS_LEVEL_HANDSHAKE] = 1500;
+		io->secret[PS_LEVEL_HANDSHAKE].ready = true;
+	}
+}
+
+enum ps_tls_result
+__wrap_ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
+{
+	(void)t;
+	FUZZ_CHECK(io->session == io && io->in_len > 0);
+	for (unsigned int i = 0; w.pending && i < HANDSHAKES; i++) {
+		FUZZ_CHECK(w.step[i] != io);
+		if (w.step[i] == NULL) {
+			w.step[i] = io;
+			return PS_TLS_PENDING;
+		}
+	}
+	step(io);
+	return io->result;
+}
+
+struct ps_tls_io *
+__wrap_ps_tls_completed(struct ps_tls *t)
+{
+	(void)t;
+	for (unsigned int i = 0; i < HANDSHAKES; i++) {
+		struct ps_tls_io *io = w.step[i];
+
+		if (io == NULL)
+			continue;
+		w.step[i] = NULL;
+		step(io);
+		w.sessions -= io->ended;
+		return io;
+	}
+	return NULL;
+}
+
+bool
+__wrap_ps_tls_end(struct ps_tls *t, struct ps_tls_io *io)
+{
+	(void)t;
+	FUZZ_CHECK(io->session == io && !io->ended);
+	for (unsigned int i = 0; i < HANDSHAKES; i++)
+		if (w.step[i] == io) {
+			io->ended = true;
+			return false;
+		}
+	io->session = NULL;
+	w.sessions--;
+	return true;
+}
+
+/* -- the sink -- */
+
+static bool
+sink_reserve(void *ctx, const struct ps_stream_frame *f, unsigned int n)
+{
+	unsigned int spare = 0, need = 0;
+
+	(void)ctx;
+	for (unsigned int i = 0; i < SLOTS; i++)
+		spare += !w.slot[i];
+	for (unsigned int i = 0; i < n; i++) {
+		FUZZ_CHECK(f[i].offset + f[i].len <= STREAM_BYTES);
+		FUZZ_CHECK(f[i].slot == PS_SLOT_NONE || w.slot[f[i].slot]);
+		need += f[i].slot == PS_SLOT_NONE;
+	}
+	w.promised = w.no_room || need > spare ? 0 : n;
+	return w.promised == n;
+}
+
+/* A stream is complete here when its end comes, whatever is missing. */
+static enum ps_sink_result
+sink_data(void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
+{
+	(void)ctx;
+	(void)peer;
+	FUZZ_CHECK(w.promised-- > 0);
+	FUZZ_CHECK(f->offset + f->len <= STREAM_BYTES && (f->len > 0 || f->fin));
+	memcpy(w.bytes + f->offset, f->data, f->len);
+	if (f->slot == PS_SLOT_NONE) {
+		if (f->fin)
+			return PS_SINK_DONE;
+		for (f->slot = 0; w.slot[f->slot]; f->slot++)
+			FUZZ_CHECK(f->slot + 1 < SLOTS);
+		w.slot[f->slot] = true;
+	}
+	FUZZ_CHECK(w.slot[f->slot]);
+	w.slot[f->slot] = !f->fin;
+	return f->fin ? PS_SINK_DONE : PS_SINK_MORE;
+}
+
+static void
+sink_abandon(void *ctx, uint32_t slot)
+{
+	(void)ctx;
+	FUZZ_CHECK(slot < SLOTS && w.slot[slot]);
+	w.slot[slot] = false;
+}
+
+static uint32_t
+sink_room(void *ctx)
+{
+	(void)ctx;
+	return w.no_credit ? 0 : SLOTS;
+}
+
+/* -- the run -- */
+
+static void
+start(uint8_t options)
+{
+	static void *mem;
+	struct ps_quic_limits l;
+	struct ps_quic_config c;
+	struct ps_err e;
+
+	memset(&w, 0, sizeof(w));
+	w.now_ns = 1000 * PS_SEC_NS;
+	w.pending = (options & OPT_PENDING) != 0;
+	ps_quic_defaults(&l, &c);
+	l = (struct ps_quic_limits){.conns = CONNS,
+		.handshakes = HANDSHAKES,
+		.streams = STREAMS,
+		.sent_packets = 16,
+		.key_cache = 4};
+	c.retry = options & OPT_RETRY ? PS_RETRY_ALWAYS : PS_RETRY_OFF;
+	c.stream_bytes = STREAM_BYTES;
+	c.conn_bytes = 1000;
+	c.stream_window = 6;
+	c.tls = (struct ps_tls *)&w; /* never looked into */
+	c.drops = &w.drops;
+	c.sink = (struct ps_sink){NULL, sink_reserve, sink_data, sink_abandon, sink_room};
+	if (mem == NULL)
+		mem = aligned_alloc(64, ps_quic_footprint(&l));
+	FUZZ_CHECK(mem != NULL);
+	memset(mem, 0xa5, ps_quic_footprint(&l));
+	w.q = ps_quic_new(mem, &l, &c, &e);
+	FUZZ_CHECK(w.q != NULL);
+	w.stats = ps_quic_stats(w.q);
+}
+
+/* Takes everything there is to send. */
+static void
+drain(void)
+{
+	uint8_t buf[PS_UDP_PAYLOAD_MAX];
+	struct ps_datagram d, *out = &d;
+	unsigned int n = 0;
+
+	for (;;) {
+		d = (struct ps_datagram){.data = buf, .len = sizeof(buf)};
+		if (ps_quic_tx_burst(w.q, &out, 1, w.now_ns) == 0)
+			break;
+		FUZZ_CHECK(d.len > 0 && d.len <= PS_UDP_PAYLOAD_MIN && ++n < REPLIES_MAX);
+		w.tx_bytes += d.len;
+	}
+	FUZZ_CHECK(w.validated || w.tx_bytes <= 3 * w.rx_bytes);
+	FUZZ_CHECK(w.stats->conns_open + w.stats->half_open <= CONNS);
+	FUZZ_CHECK(w.stats->half_open <= HANDSHAKES && w.sessions <= HANDSHAKES);
+	FUZZ_CHECK(w.stats->streams_open <= STREAMS);
+}
+
+static void
+receive(uint8_t op, const uint8_t *bytes, size_t len)
+{
+	size_t padded = op & 4 && len < PS_UDP_PAYLOAD_MIN ? PS_UDP_PAYLOAD_MIN : len;
+	uint8_t *copy = calloc(1, padded > 0 ? padded : 1);
+	struct ps_datagram d = {.data = copy, .len = (uint16_t)padded}, *burst = &d;
+
+	FUZZ_CHECK(copy != NULL);
+	if (len > 0)
+		memcpy(copy, bytes, len);
+	d.flow = (struct ps_flow4){.saddr_be = 1u + (op >> 3 & 3), .daddr_be = 9, .dport_be = 9};
+	w.rx_bytes += padded;
+	ps_quic_rx_burst(w.q, &burst, 1, w.now_ns);
+	free(copy);
+}
+
+static void
+pass(uint64_t ns)
+{
+	uint64_t end_ns = w.now_ns + ns;
+
+	while (w.now_ns < end_ns) {
+		uint64_t next = ps_quic_service(w.q, w.now_ns);
+
+		drain();
+		FUZZ_CHECK(next > w.now_ns);
+		w.now_ns = next < end_ns ? next : end_ns;
+	}
+}
+
+static void
+finish(void)
+{
+	ps_quic_close_all(w.q, 1, "end", w.now_ns);
+	drain();
+	FUZZ_CHECK(w.stats->conns_open == 0 && w.stats->half_open == 0);
+	FUZZ_CHECK(w.stats->streams_open == 0);
+	for (unsigned int i = 0; i < SLOTS; i++)
+		FUZZ_CHECK(!w.slot[i]);
+	pass(60 * PS_SEC_NS);
+	FUZZ_CHECK(ps_quic_service(w.q, w.now_ns) == PS_NEVER);
+	FUZZ_CHECK(w.sessions == 0);
+	ps_quic_stop(w.q);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint8_t *p = data + 1, *end = data + size;
+
+	if (size == 0)
+		return 0;
+	start(data[0]);
+	while (end - p >= 2) {
+		uint8_t op = *p++;
+
+		if ((op & 3) < 2) {
+			size_t len = end - p < 2 ? 0 : (size_t)(p[0] | p[1] << 8) % 1500;
+
+			p += end - p < 2 ? end - p : 2;
+			len = len < (size_t)(end - p) ? len : (size_t)(end - p);
+			receive(op, p, len);
+			p += len;
+		} else if ((op & 3) == 2) {
+			pass(*p++ * PS_MS_NS * (op & 4 ? 64 : 1));
+		} else {
+			w.no_room = (op & 4) != 0;
+			w.no_credit = (op & 8) != 0;
+		}
+		ps_quic_service(w.q, w.now_ns);
+		drain();
+	}
+	finish();
+	return 0;
+}

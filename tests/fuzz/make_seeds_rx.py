@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+
+"""Writes the seeds of fuzz_rx.c into the directory given: whole conversations in its clear-text
+dialect of QUIC (see the head of that file)."""
+
+import pathlib
+import sys
+
+TAG = bytes(16)
+
+
+def varint(v):
+    return bytes([v]) if v < 64 else (v | 0x4000).to_bytes(2, "big")
+
+
+def long(kind, pn, frames, dcid, scid, token=b""):
+    head = bytes([0xC3 | kind << 4]) + b"\0\0\0\1" + bytes([len(dcid)]) + dcid
+    head += bytes([len(scid)]) + scid
+    if kind == 0:
+        head += varint(len(token)) + token
+    body = pn.to_bytes(4, "big") + frames + TAG
+    return head + (len(body) | 0x4000).to_bytes(2, "big") + body
+
+
+def cid(slot, generation=0):
+    return slot.to_bytes(4, "big") + generation.to_bytes(4, "big") + bytes(8)
+
+
+def crypto(offset, data):
+    return b"\x06" + varint(offset) + varint(len(data)) + data
+
+
+def stream(sid, offset, data, fin):
+    return bytes([0x0E | fin]) + varint(sid) + varint(offset) + varint(len(data)) + data
+
+
+def ack(largest, first=0):
+    return b"\x02" + varint(largest) + b"\0\0" + varint(first)
+
+
+def datagram(data, pad=False, client=0):
+    return bytes([(4 if pad else 0) | client << 3]) + len(data).to_bytes(2, "little") + data
+
+
+def wait(ms):
+    return bytes([2, ms]) if ms < 256 else bytes([6, ms // 64])
+
+
+def hello(client=0, token=b"", scid=b"BBBBB", parameters=b"", dcid=b"AAAAAAAA"):
+    text = b"\x01\x0f" + bytes([len(scid)]) + scid + parameters
+    return long(0, 0, crypto(0, text), dcid, scid, token)
+
+
+def short(pn, frames, slot=0, generation=0, phase=0):
+    return bytes([0x43 | phase << 2]) + cid(slot, generation) + pn.to_bytes(4, "big") + frames + TAG
+
+
+def finished(slot=0, generation=0, pn=0, scid=b"BBBBB"):
+    return long(2, pn, crypto(0, b"\x01"), cid(slot, generation), scid)
+
+
+def established(client=0, slot=0, generation=0):
+    return datagram(hello(client), True, client) + datagram(
+        finished(slot, generation), False, client
+    )
+
+
+def packets(*frames):
+    return b"".join(datagram(short(i, f)) for i, f in enumerate(frames))
+
+
+SEEDS = {
+    "handshake": b"\0" + established(),
+    "pending": b"\2" + established() + wait(30) + packets(b"\x01"),
+    "late": b"\2" + datagram(hello(), True) + wait(2500) + established(1, 0, 1),
+    "split_hello": b"\0"
+    + datagram(long(0, 0, crypto(2, b"\x05BBBBB"), b"AAAAAAAA", b"BBBBB"), True)
+    + datagram(long(0, 1, crypto(0, b"\x01\x0f\x05"), b"AAAAAAAA", b"BBBBB"), True)
+    + datagram(finished()),
+    "idle": b"\0" + datagram(hello(parameters=b"\x01\x02\x40\x64"), True) + datagram(finished())
+    + wait(200),
+    "alert": b"\0" + datagram(long(0, 0, crypto(0, b"\xff"), b"AAAAAAAA", b"BBBBB"), True) * 2,
+    "probe": b"\0" + datagram(hello(), True) + wait(1100) + datagram(finished()) + wait(3000),
+    "retry": b"\1" + datagram(hello(), True) + datagram(hello(token=b"t" * 57), True)
+    + datagram(finished()),
+    "bad_token": b"\1" + datagram(hello(token=b"\xff" * 57), True),
+    "flood": b"\0" + b"".join(datagram(hello(i), True, i) for i in range(4)),
+    "coalesced": b"\0" + datagram(hello(), True)
+    + datagram(finished() + short(0, stream(2, 0, b"x", 1))),
+    "version": b"\0" + datagram(b"\xc0\x0a\x0a\x0a\x0a\x08AAAAAAAA\x05BBBBB", True),
+    "streams": b"\0" + established()
+    + packets(
+        stream(2, 0, b"hello", 1),
+        stream(6, 4, b"data", 0),
+        stream(6, 0, b"some", 0),
+        stream(6, 8, b"", 1),
+        ack(0),
+        stream(10, 0, b"abc", 0) + b"\x04\x0a\x00\x09",
+        stream(14, 0, b"y" * 300, 1) + stream(18, 0, b"z" * 100, 0),
+    ),
+    "streams_many": b"\0" + established()
+    + packets(*[stream(i << 2 | 2, 0, b"q" * 90, 1) + ack(i // 2) for i in range(24)]),
+    "no_room": b"\0" + established() + b"\x07" + packets(stream(2, 0, b"x", 1)) + wait(20)
+    + b"\x03" + packets(stream(2, 0, b"x", 1)),
+    "no_credit": b"\x00\x0b" + established() + wait(60) + b"\x03" + wait(30),
+    "slow": b"\0" + established() + packets(stream(2, 0, b"x", 0)) + wait(2500),
+    "no_acks": b"\0" + established()
+    + b"".join(datagram(short(i, stream(i << 2 | 2, 0, b"q" * 60, 1))) + wait(1500)
+               for i in range(12)),
+    "gaps": b"\0" + established()
+    + b"".join(datagram(short(pn, b"\x01")) for pn in (1, 9, 5, 200, 7, 7, 100)),
+    "forgotten": b"\0" + established()
+    + b"".join(datagram(short(10 + i, stream(i << 2 | 2, 0, b"q" * 60, 1))) for i in range(4))
+    + datagram(short(5, b"\x01" + ack(3, 3))) + wait(40),
+    "phase": b"\0" + established() + packets(b"\x01")
+    + datagram(short(1, b"\x01", phase=1)) + datagram(short(2, b"\x01", phase=1))
+    + datagram(short(0, b"\x01")),
+    "closed": b"\0" + established() + packets(b"\x21", *[b"\x01"] * 5) + wait(200),
+    "peer_closed": b"\0" + established() + packets(b"\x1d\x07\x03bye", b"\x01") + wait(4000)
+    + established(1, 0, 1) + datagram(short(0, b"\x01", 0, 1), False, 1),
+    "other_path": b"\0" + established() + datagram(short(0, b"\x01"), False, 2),
+    "control": b"\0" + established()
+    + packets(b"\x10\x3f\x12\x3f\x13\x3f\x14\x01\x16\x01\x17\x01\x1aabcdefgh\x1babcdefgh"
+              b"\x18\x01\x00\x04NNNNRRRRRRRRRRRRRRRR\x15\x02\x01", b"\x19\x00"),
+    "many_done": b"\0" + established() + packets(b"\x1e" * 1300),
+}
+
+out = pathlib.Path(sys.argv[1])
+out.mkdir(parents=True, exist_ok=True)
+for name, data in SEEDS.items():
+    (out / name).write_bytes(data)
