@@ -52,11 +52,11 @@ struct ps_flow_rule {
 	enum ps_rule_state state;
 	struct rte_flow *handle;
 	uint32_t generation;         /* of the handle */
-	bool has_hits;               /* the driver has a counter of it, and hits is its value */
-	uint64_t hits;               /* packets, last asked */
-	struct ps_steer_count seen;  /* by all workers, at the last ps_flow_verify() */
+	bool based;                  /* seen and hits are of this installation */
+	uint64_t hits, fresh_hits;   /* the rule's own counter, and its growth in the last round */
+	struct ps_steer_count seen;  /* its selector's packets, at the last ps_flow_verify() */
 	struct ps_steer_count fresh; /* of them since the one before */
-	uint64_t doubt_since_ns;     /* absent since; 0: no doubt */
+	uint64_t doubt_ns;           /* seems absent since then; 0: no doubt */
 };
 
 /* The driver's side, which tests replace. */
@@ -69,7 +69,7 @@ struct ps_flow_ops {
 	int (*isolate)(uint16_t port, int set, struct rte_flow_error *error);
 	int (*query)(uint16_t port, struct rte_flow *flow, const struct rte_flow_action *action,
 		void *data, struct rte_flow_error *error);
-	/* Whether the driver can show the rule in its dump of the device. */
+	/* 0 when the driver shows the rule in its dump of the device. */
 	int (*dump)(uint16_t port, struct rte_flow *flow, struct rte_flow_error *error);
 	/* One extended statistic by name. */
 	int (*xstat)(uint16_t port, const char *name, uint64_t *value);
@@ -85,30 +85,34 @@ struct ps_flow {
 	pthread_t owner;
 	uint16_t port_id;
 	bool isolated, installed;
+	bool settled; /* what was in the rings before the installation has been received */
+	uint64_t first_round_ns;     /* of ps_flow_verify() since the installation; 0: none yet */
 	_Atomic uint32_t generation; /* any thread: rw */
 	uint32_t installed_generation;
 	uint32_t n_rules;
 	struct ps_flow_rule *rule;
-	uint64_t xstat, xstat_fresh; /* a family's port statistic, and its growth in this round */
+	bool xstat_based;
+	uint64_t xstat, fresh_xstat; /* caps.xstat, and its growth in the last round */
 };
 
 /* Also fills *f. ops: &ps_flow_ops_rte outside tests. */
 int ps_flow_prepare(struct ps_flow *f, uint16_t port_id, const struct ps_family *family,
 	const struct ps_plan *plan, const struct ps_flow_ops *ops, struct ps_err *e);
 
-/* A transaction: on failure no rule is left. After a loss: what is left of the old rules goes
- * first. */
+/* A transaction: on failure no rule is left. What is left of older rules goes first. */
 int ps_flow_install(struct ps_flow *f, struct ps_err *e);
 
 struct ps_flow_report {
 	uint32_t planned, created, proven, lost, soft; /* rules by state */
 	uint64_t right, wrong;                         /* packets since the round before */
-	uint64_t hits;             /* packets that rules took since the round before */
-	const struct ps_rule *bad; /* a lost rule, or NULL */
+	const struct ps_flow_rule *bad;                /* a lost rule, or NULL */
 };
 
-/* One round of proof. counts[i] is the sum over the workers for plan->rule[i].selector->id == i
- * (n_counts entries; a selector beyond them, or counts NULL: nothing seen). */
+/* One round of proof. In the first 100 ms after an installation, packets that were in the rings
+ * before it still come out of them: traffic is judged against the counters as they were then.
+ * counts[i] is the sum over the workers for
+ * plan->rule[i].selector->id == i (n_counts entries; a selector beyond them, or counts NULL:
+ * nothing seen). */
 int ps_flow_verify(struct ps_flow *f, const struct ps_steer_count *counts, uint32_t n_counts,
 	uint64_t now_ns, struct ps_flow_report *report, struct ps_err *e);
 
@@ -120,13 +124,5 @@ void ps_flow_uninstall(struct ps_flow *f);
 void ps_flow_close(struct ps_flow *f);
 
 const char *ps_rule_state_name(enum ps_rule_state state);
-
-/* -- for the families -- */
-
-/* The handle if it may be given to the driver, else NULL. */
-struct rte_flow *ps_flow_handle(struct ps_flow *f, const struct ps_flow_rule *r);
-/* Absent when this selector's packets came to wrong queues, or came without their mark where the
- * family marks; present when they proved the rule as caps.proof says. */
-enum ps_verdict ps_flow_by_traffic(const struct ps_flow *f, const struct ps_flow_rule *r);
 
 #endif

@@ -57,24 +57,26 @@ enum ps_rest {             /* where traffic goes that no rule takes */
 
 struct ps_caps {
 	const char *name;
-	bool rules;           /* rte_flow rules; false: the port's RSS, and software */
-	bool mixed;           /* rules with and without address may stand together */
-	bool isolate;         /* rte_flow_isolate() must succeed before the port is configured */
-	bool proto_in_spec;   /* IP protocol 17 in the IPv4 spec under a zero mask */
-	bool null_is_updated; /* create answers NULL with error type NONE: changed another rule */
-	uint8_t subset;       /* enum ps_subset */
-	uint8_t subset_max;   /* queues */
-	uint8_t queue_base;   /* queue of worker 0; those below cannot be the target of a rule */
-	uint8_t proof;        /* enum ps_proof */
-	uint8_t rest;         /* enum ps_rest */
-	uint8_t actions[4];   /* enum ps_action, in the order the driver wants, END last */
-	uint16_t batch;       /* creates before a pause of batch_pause_us; 0: no pause */
+	bool rules;         /* rte_flow rules; false: the port's RSS, and software */
+	bool mixed;         /* rules with and without address may stand together */
+	bool isolate;       /* rte_flow_isolate() must succeed before the port is configured */
+	bool proto_in_spec; /* IP protocol 17 in the IPv4 spec under a zero mask */
+	bool dump;          /* rte_flow_dev_dump() shows a rule */
+	uint8_t subset;     /* enum ps_subset */
+	uint8_t subset_max; /* queues */
+	uint8_t queue_base; /* queue of worker 0; those below cannot be the target of a rule */
+	uint8_t proof;      /* enum ps_proof */
+	uint8_t rest;       /* enum ps_rest */
+	uint8_t actions[4]; /* enum ps_action, in the order the driver wants, END last */
+	uint16_t batch;     /* creates before a pause of batch_pause_us; 0: no pause */
 	uint16_t batch_pause_us;
 	uint16_t patience_ms;      /* how long a driver's counters may lag */
 	uint32_t max_rules;        /* 0: the firmware's, known only by trying */
 	const char *limit_remedy;  /* more rules than that */
 	const char *create_remedy; /* the driver refused a rule */
-	const char *unproven;      /* what cannot be shown from here, for check and flows */
+	const char *xstat;         /* counts packets that rules took, port-wide; or NULL */
+	const char *lost_on;       /* when the driver forgets the rules, for people */
+	const char *unproven;      /* what cannot be shown from here, for people */
 };
 
 /* -- the plan -- */
@@ -123,12 +125,13 @@ char *ps_selector_text(const struct ps_selector *s, uint32_t addr_be, char text[
 
 /* Software checks address and port of every packet again and decides alone; queue and mark are
  * hints, and are counted here. One per worker and selector (for a drop selector too: what arrives
- * at all is wrong). worker: rw, main: ro, without order. */
+ * at all is wrong). worker: rw, main: ro, without order: what shows a loss (wrong, unmarked) never
+ * moves on a healthy port. */
 struct ps_steer_count {
-	uint64_t right; /* packets on one of the selector's queues */
-	uint64_t
-		wrong; /* mis-steered: on another queue, or not dropped; delivered where possible */
-	uint64_t marked; /* of both: with the selector's mark */
+	uint64_t right;    /* packets on one of the selector's queues */
+	uint64_t wrong;    /* mis-steered: another queue, or not dropped; delivered if possible */
+	uint64_t marked;   /* of both, those with the selector's id as mark */
+	uint64_t unmarked; /* and those without */
 };
 
 static inline void
@@ -137,6 +140,7 @@ ps_steer_count_packet(struct ps_steer_count *c, bool right, bool marked)
 	c->right += right;
 	c->wrong += !right;
 	c->marked += marked;
+	c->unmarked += !marked;
 }
 
 #endif

@@ -49,24 +49,34 @@ struct ps_watch_verdict {
 /* What a caller sees in one period. Counters only grow. */
 struct ps_watch_sample {
 	uint32_t rules, lost;        /* of ps_flow_verify() and of the kernel's readback */
-	bool readback_failed;        /* could not be asked */
+	bool readback_failed;        /* could not be asked: an alarm when it repeats */
 	bool kernel_differs;         /* a kernel setting or rule is not what was installed */
 	uint64_t steered, elsewhere; /* packets of ours that rules took, and that came by another
 				      * way (mis-steered, or to the kernel's stack) */
 };
 
 struct ps_watch {
-	uint64_t period_ns, due_ns, wait_until_ns;
+	uint64_t period_ns, due_ns;
 	enum ps_on_rule_loss on_loss;
 	_Atomic uint32_t posted; /* any thread: rw; bits of enum ps_watch_event */
-	bool alarm, waiting, busy, stopped, has_sample;
-	uint8_t blind;               /* periods in which readback failed */
-	uint8_t attempts;            /* re-installs since rules were last seen */
+	bool alarm, stopped;
+	bool recovering;        /* nothing can be installed yet */
+	bool busy;              /* the caller does what was asked for */
+	enum ps_watch_do again; /* what failed, and is asked for again at act_ns */
+	uint64_t act_ns;        /* likewise, or when waiting for a recovery ends */
+	uint8_t attempts;       /* re-installs without PS_WATCH_HEALTHY good periods since */
+	uint8_t healthy, blind; /* periods in a row */
+	bool has_last;
+	uint64_t steered, elsewhere; /* of the last sample */
 	uint64_t losses, reinstalls; /* telemetry */
-	struct ps_watch_sample last;
 };
 
-/* Link as netlink tells it; what changes against the base is posted. */
+#define PS_WATCH_ATTEMPTS    3
+#define PS_WATCH_HEALTHY     10
+#define PS_WATCH_RECOVERY_NS (60 * UINT64_C(1000000000))
+
+/* Link as netlink tells it; what differs from the base, taken at the last installation, is posted.
+ */
 struct ps_watch_link {
 	bool present, up;
 	uint8_t mac[6];
@@ -83,7 +93,8 @@ struct ps_watch_verdict ps_watch_step(struct ps_watch *w, uint64_t now_ns);
 bool ps_watch_due(const struct ps_watch *w, uint64_t now_ns);
 struct ps_watch_verdict ps_watch_observe(
 	struct ps_watch *w, const struct ps_watch_sample *s, uint64_t now_ns);
-/* rc: 0 or -errno of the action that the last verdict asked for. */
-struct ps_watch_verdict ps_watch_done(struct ps_watch *w, int rc, uint64_t now_ns);
+/* rc: 0 or -errno of the action that a verdict asked for, REINSTALL or RESET_PORT. */
+struct ps_watch_verdict ps_watch_done(
+	struct ps_watch *w, enum ps_watch_do action, int rc, uint64_t now_ns);
 
 #endif
