@@ -17,7 +17,7 @@
 #include "ranges.h"
 #include "tls.h"
 
-#define RAW_STREAMS 1024
+#define RAW_STREAMS 1280
 #define RAW_PEERS   80
 #define RAW_FRAMES  4096
 #define RAW_TEXT    (1 << 20)
@@ -105,6 +105,7 @@ struct raw_peer {
 	size_t token_len;
 	struct ps_pkt_key tx[PS_LEVELS], rx[PS_LEVELS];
 	bool keys[PS_LEVELS];
+	bool phase; /* of 1-RTT keys, both directions */
 	uint64_t next_pn[PS_LEVELS];
 	struct ps_ranges got[PS_LEVELS]; /* packet numbers received */
 	uint16_t crypto_sent[PS_LEVELS - 1], crypto_got[PS_LEVELS - 1];
@@ -147,9 +148,13 @@ void raw_send_how(struct raw_peer *p, enum ps_level level, const void *frames, s
 /* One STREAM frame in a 1-RTT packet: len bytes that raw_content() gives. */
 void raw_send_stream(struct raw_peer *p, uint64_t id, uint64_t offset, size_t len, bool fin);
 uint8_t raw_content(uint64_t id, uint64_t offset);
+/* Goes on to the next 1-RTT keys; what comes under the old ones is undecoded from here on. */
+void raw_key_update(struct raw_peer *p);
 /* Acknowledges all that came at a level. */
 void raw_ack(struct raw_peer *p, enum ps_level level);
 
+/* Takes one datagram from the server apart; data is changed. */
+void raw_datagram_in(struct raw_peer *p, uint8_t *data, size_t len);
 /* The nth (from 0) frame of a type since raw_peer_clear(), or NULL. */
 const struct raw_frame *raw_nth(const struct raw_peer *p, unsigned int type, unsigned int n);
 unsigned int raw_count(const struct raw_peer *p, unsigned int type);

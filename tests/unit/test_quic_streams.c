@@ -402,6 +402,83 @@ test_other_address(void)
 	raw_server_stop(&s);
 }
 
+/* One whole stream of one byte, in a packet that is only made. */
+static size_t
+make_packet(struct raw_peer *p, uint64_t id, uint8_t *buf)
+{
+	uint8_t frame[32];
+	size_t n = ps_frame_stream_put(frame, sizeof(frame), id, 0, (const uint8_t *)"x", 1, true);
+
+	return raw_packet(p, PS_LEVEL_APP, frame, n, NULL, buf);
+}
+
+static void
+test_key_update(void)
+{
+	uint8_t early[2][PS_UDP_PAYLOAD_MAX], bad[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p = start();
+	size_t n[2], m;
+
+	n[0] = make_packet(p, 2, early[0]);
+	n[1] = make_packet(p, 6, early[1]);
+	raw_key_update(p);
+	m = make_packet(p, 10, bad);
+	bad[m - 1] ^= 1;
+	raw_send_bytes(p, bad, m);
+	CU_ASSERT_EQUAL(s.stats->key_updates, 0);
+	raw_send_stream(p, 14, 0, 100, true);
+	CU_ASSERT_TRUE(delivered(14, 100));
+	CU_ASSERT_EQUAL(s.stats->key_updates, 1);
+	/* the answers are under the new keys, and number 1 under the old ones still counts */
+	CU_ASSERT_EQUAL(p->undecoded, 0);
+	CU_ASSERT_TRUE(raw_count(p, PS_FRAME_ACK) > 0);
+	raw_send_bytes(p, early[0], n[0]);
+	CU_ASSERT_EQUAL(s.delivered, 2);
+	/* but not for long */
+	raw_ack(p, PS_LEVEL_APP);
+	raw_run(&s, PS_SEC_NS);
+	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_DECRYPT), 1);
+	raw_send_bytes(p, early[1], n[1]);
+	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_DECRYPT), 2);
+	CU_ASSERT_EQUAL(s.delivered, 2);
+	for (uint64_t id = 18; id < 42; id += 4) {
+		raw_key_update(p);
+		raw_send_stream(p, id, 0, 100, true);
+		CU_ASSERT_TRUE(delivered(id, 100));
+	}
+	CU_ASSERT_EQUAL(s.stats->key_updates, 7);
+	CU_ASSERT_EQUAL(p->undecoded, 0);
+	raw_server_stop(&s);
+}
+
+/* A stream that was never begun while a thousand later ones were: given up after the deadline, so
+ * that it does not end all credit. */
+static void
+test_stream_never_begun(void)
+{
+	uint64_t granted = 16, i;
+	struct raw_peer *p = start();
+
+	for (i = 1; i < granted && i < 1100; i++) {
+		raw_send_stream(p, i << 2 | 2, 0, 10, true);
+		if (raw_last(p, PS_FRAME_MAX_STREAMS_UNI) != NULL)
+			granted = raw_last(p, PS_FRAME_MAX_STREAMS_UNI)->f.limit.max;
+		raw_ack(p, PS_LEVEL_APP);
+		if (i % 8 == 0)
+			raw_peer_clear(p);
+	}
+	CU_ASSERT_EQUAL(granted, 1024);
+	CU_ASSERT_EQUAL(s.delivered, 1023);
+	raw_run(&s, 3 * PS_SEC_NS);
+	CU_ASSERT_TRUE(raw_last(p, PS_FRAME_MAX_STREAMS_UNI)->f.limit.max > 1024);
+	raw_send_stream(p, 2, 0, 10, true);
+	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_STREAM_DONE), 1);
+	raw_send_stream(p, 1024 << 2 | 2, 0, 10, true);
+	CU_ASSERT_EQUAL(s.delivered, 1024);
+	CU_ASSERT_EQUAL(s.closed, 0);
+	raw_server_stop(&s);
+}
+
 static CU_TestInfo tests[] = {
 	{"a stream in one frame", test_whole},
 	{"fragments in any order", test_fragments},
@@ -417,6 +494,8 @@ static CU_TestInfo tests[] = {
 	{"a slow stream ends alone", test_slow_stream},
 	{"stream table full", test_stream_table_full},
 	{"1-RTT from another address", test_other_address},
+	{"key updates are followed", test_key_update},
+	{"a stream that is never begun", test_stream_never_begun},
 	CU_TEST_INFO_NULL,
 };
 
