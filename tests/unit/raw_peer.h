@@ -38,6 +38,7 @@ struct raw_peer;
 struct raw_server {
 	struct ps_quic_limits limits; /* set by raw_server_defaults(), changed by the test */
 	struct ps_quic_config config;
+	bool threaded; /* TLS on its helper thread: raw_wait() instead of raw_pump() */
 	struct ps_quic *q;
 	const struct ps_quic_stats *stats;
 	struct ps_tls *tls;
@@ -69,6 +70,8 @@ void raw_server_stop(struct raw_server *s);
 void raw_pump(struct raw_server *s);
 /* Moves the time on by ns, calling service at each time it asked for and pumping after it. */
 void raw_run(struct raw_server *s, uint64_t ns);
+/* Services and pumps in real time until TLS has caught up and *n reached least, at most 20 s. */
+bool raw_wait(struct raw_server *s, const unsigned int *n, unsigned int least);
 /* One datagram of any bytes from any flow. */
 void raw_inject(struct raw_server *s, struct ps_flow4 flow, const void *bytes, size_t len);
 struct raw_stream *raw_stream_of(struct raw_server *s, uint64_t id);

@@ -6,6 +6,7 @@
 #include "raw_peer.h"
 
 #include <CUnit/Basic.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,7 +124,8 @@ raw_server_defaults(struct raw_server *s)
 void
 raw_server_start(struct raw_server *s)
 {
-	struct ps_tls_config tls = {.server = true, .sessions = 64, .alpn = "solana-tpu"};
+	struct ps_tls_config tls = {
+		.server = true, .threaded = s->threaded, .sessions = 64, .alpn = "solana-tpu"};
 	struct ps_err e;
 
 	memset(tls.seed, 0x11, sizeof(tls.seed));
@@ -204,4 +206,17 @@ raw_run(struct raw_server *s, uint64_t ns)
 			s->now_ns = s->next_ns < end_ns ? s->next_ns : end_ns;
 	}
 	CU_FAIL("service never ran out of timers");
+}
+
+bool
+raw_wait(struct raw_server *s, const unsigned int *n, unsigned int least)
+{
+	uint64_t end_ns = ps_now_ns() + 20 * PS_SEC_NS;
+
+	while (*n < least && ps_now_ns() < end_ns) {
+		ps_quic_service(s->q, s->now_ns);
+		raw_pump(s);
+		sched_yield();
+	}
+	return *n >= least;
 }
