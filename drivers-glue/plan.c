@@ -62,16 +62,16 @@ check_against_others(const struct planner *p, uint32_t i)
 	char other[PS_RULE_TEXT], limit[PS_RULE_TEXT + 32];
 
 	for (uint32_t k = 0; k < i; k++) {
-		ps_selector_text(&p->sel[k], p->sel[k].addr_be, other);
-		if (overlap(s, &p->sel[k])) {
-			snprintf(limit, sizeof(limit), "takes the same packets as %s", other);
-			return refuse(p, s, EINVAL, limit,
-				"give one of them another port or another address");
-		}
-		if (s->id == p->sel[k].id) {
-			snprintf(limit, sizeof(limit), "has the same id as %s", other);
-			return refuse(p, s, EINVAL, limit, "number them differently");
-		}
+		bool both = overlap(s, &p->sel[k]);
+
+		if (!both && s->id != p->sel[k].id)
+			continue;
+		snprintf(limit, sizeof(limit), "%s %s",
+			both ? "takes the same packets as" : "has the same id as",
+			ps_selector_text(&p->sel[k], p->sel[k].addr_be, other));
+		return refuse(p, s, EINVAL, limit,
+			both ? "give one of them another port or another address"
+			     : "number them differently");
 	}
 	return 0;
 }
