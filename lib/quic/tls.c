@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -28,24 +29,29 @@ struct framing {
 	uint32_t body_left;
 };
 
-/* At any time a session is in one place: free, idle with its io, or in the rings. The thread that
- * runs the jobs owns h, framing and over; the engine's thread pending and ending; the rest passes
- * between them with the session through the rings. */
+/* At any time a session is in one place: free, idle with its io, waiting for the budget, or in the
+ * rings. The thread that runs the jobs owns h, framing and over; the engine's thread pending and
+ * ending; the rest passes between them with the session through the rings. */
 struct session {
 	struct ps_tls_io *io;       /* NULL once ended */
 	struct ps_tls_handshake *h; /* made by the first step */
 	struct framing framing;
 	enum job job;
-	bool over;    /* a step answered DONE or ALERT */
-	bool pending; /* a step is in the rings */
-	bool ending;  /* ps_tls_end() came meanwhile */
+	bool over;            /* a step answered DONE or ALERT */
+	bool pending;         /* a step is waiting or in the rings */
+	bool ending;          /* ps_tls_end() came meanwhile */
+	struct session *next; /* of those that wait */
 };
 
 struct ps_tls {
 	struct ps_spsc todo, done; /* of struct session */
 	atomic_bool stop;
 	bool server, threaded;
+	bool by_helper; /* every step is the helper's, not only slow ones */
+	const struct ps_tls_backend *backend;
 	struct ps_tls_lib *lib;
+	uint32_t budget, ops_left;            /* public-key operations a turn; UINT32_MAX: any */
+	struct session *waiting, **last_link; /* list, oldest first */
 	uint32_t sessions, free_count;
 	struct session *session; /* array */
 	struct session **free;   /* stack */
@@ -86,14 +92,14 @@ check_framing(struct framing *f, enum ps_level level, uint8_t hello, const uint8
 }
 
 static enum ps_tls_result
-advance(struct ps_tls *t, struct session *s)
+advance(struct ps_tls *t, struct session *s, struct ps_tls_work *w)
 {
 	struct ps_tls_io *io = s->io;
 	enum ps_level level =
 		io->secret[PS_LEVEL_HANDSHAKE].ready ? PS_LEVEL_HANDSHAKE : PS_LEVEL_INITIAL;
 
 	if (s->h == NULL)
-		s->h = ps_tls_handshake_new(t->lib, io);
+		s->h = t->backend->begin(t->lib, (uint32_t)(s - t->session), io);
 	if (s->h == NULL) {
 		io->alert = PS_TLS_ALERT_INTERNAL_ERROR;
 		return PS_TLS_ALERT;
@@ -106,19 +112,24 @@ advance(struct ps_tls *t, struct session *s)
 		if (io->alert != 0)
 			return PS_TLS_ALERT;
 	}
-	return ps_tls_handshake_step(s->h);
+	return t->backend->step(s->h, w);
 }
 
 static void
-run_job(struct ps_tls *t, struct session *s)
+run_step(struct ps_tls *t, struct session *s, struct ps_tls_work *w)
 {
-	if (s->job == JOB_END) {
-		ps_tls_handshake_free(s->h);
-		s->h = NULL;
-	} else if (!s->over) {
-		s->io->result = advance(t, s);
-		s->over = s->io->result != PS_TLS_MORE;
-	}
+	if (s->over)
+		return;
+	s->io->result = advance(t, s, w);
+	s->over = s->io->result == PS_TLS_DONE || s->io->result == PS_TLS_ALERT;
+}
+
+static void
+let_go(struct ps_tls *t, struct session *s)
+{
+	if (s->h != NULL)
+		t->backend->end(s->h);
+	s->h = NULL;
 }
 
 static void *
@@ -129,15 +140,22 @@ helper_main(void *arg)
 
 	pthread_setname_np(pthread_self(), "ps-tls");
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
+		struct ps_tls_work all = {.ops = UINT32_MAX, .slow = true};
 		struct session *s = ps_spsc_pop(&t->todo);
 
 		if (s == NULL) {
+			if (t->by_helper && t->backend->prepare != NULL &&
+				t->backend->prepare(t->lib))
+				continue;
 			nanosleep(&nap, NULL);
 			nap.tv_nsec = nap.tv_nsec * 2 < NAP_MAX_NS ? nap.tv_nsec * 2 : NAP_MAX_NS;
 			continue;
 		}
 		nap.tv_nsec = NAP_MIN_NS;
-		run_job(t, s);
+		if (s->job == JOB_END)
+			let_go(t, s);
+		else
+			run_step(t, s, &all);
 		ps_spsc_push(&t->done, s); /* has room: one entry per session */
 	}
 	return NULL;
@@ -164,19 +182,57 @@ ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io)
 	return true;
 }
 
+void
+ps_tls_poll(struct ps_tls *t, bool idle)
+{
+	t->ops_left = t->budget;
+	if (idle && t->budget != UINT32_MAX && !t->by_helper && t->waiting == NULL &&
+		t->backend->prepare(t->lib))
+		t->ops_left--;
+}
+
+bool
+ps_tls_waiting(const struct ps_tls *t)
+{
+	return t->waiting != NULL;
+}
+
+/* Runs a step on the engine's thread as far as ops allow. False: it waits for more of them. */
+static bool
+run_inline(struct ps_tls *t, struct session *s, uint32_t *ops)
+{
+	struct ps_tls_work w = {.ops = *ops, .slow = !t->threaded};
+
+	run_step(t, s, &w);
+	if (t->budget != UINT32_MAX)
+		*ops = w.ops;
+	if (s->io->result != PS_TLS_PENDING)
+		return true;
+	if (w.wants_slow)
+		ps_spsc_push(&t->todo, s); /* has room: one entry per session */
+	return w.wants_slow;
+}
+
 enum ps_tls_result
 ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
 {
 	struct session *s = io->session;
+	uint32_t none = 0;
 
 	s->job = JOB_STEP;
-	if (!t->threaded) {
-		run_job(t, s);
-		return io->result;
+	if (t->by_helper) {
+		s->pending = true;
+		ps_spsc_push(&t->todo, s); /* has room: one entry per session */
+		return PS_TLS_PENDING;
 	}
-	s->pending = true;
-	ps_spsc_push(&t->todo, s); /* has room: one entry per session */
-	return PS_TLS_PENDING;
+	/* What is left of the budget belongs to those that wait. */
+	if (!run_inline(t, s, t->waiting == NULL ? &t->ops_left : &none)) {
+		s->next = NULL;
+		*t->last_link = s;
+		t->last_link = &s->next;
+	}
+	s->pending = io->result == PS_TLS_PENDING;
+	return io->result;
 }
 
 /* Parts session and io; the session becomes free when the library let go of it. */
@@ -186,12 +242,37 @@ retire(struct ps_tls *t, struct session *s)
 	s->io->session = NULL;
 	s->io = NULL;
 	s->job = JOB_END;
-	if (t->threaded) {
+	if (t->by_helper) {
 		ps_spsc_push(&t->todo, s);
 	} else {
-		run_job(t, s);
+		let_go(t, s);
 		t->free[t->free_count++] = s;
 	}
+}
+
+static struct ps_tls_io *
+complete(struct ps_tls *t, struct session *s)
+{
+	struct ps_tls_io *io = s->io;
+
+	s->pending = false;
+	if (s->ending) {
+		io->ended = true;
+		retire(t, s);
+	}
+	return io;
+}
+
+/* Whether the oldest of those that wait did so for the last time. */
+static bool
+run_waiting(struct ps_tls *t, struct session *s)
+{
+	if (!s->ending && (t->ops_left == 0 || !run_inline(t, s, &t->ops_left)))
+		return false;
+	t->waiting = s->next;
+	if (t->waiting == NULL)
+		t->last_link = &t->waiting;
+	return true;
 }
 
 struct ps_tls_io *
@@ -200,19 +281,13 @@ ps_tls_completed(struct ps_tls *t)
 	struct session *s;
 
 	while ((s = ps_spsc_pop(&t->done)) != NULL) {
-		struct ps_tls_io *io = s->io;
-
-		if (s->job == JOB_END) {
-			t->free[t->free_count++] = s;
-			continue;
-		}
-		s->pending = false;
-		if (s->ending) {
-			io->ended = true;
-			retire(t, s);
-		}
-		return io;
+		if (s->job != JOB_END)
+			return complete(t, s);
+		t->free[t->free_count++] = s;
 	}
+	while ((s = t->waiting) != NULL && run_waiting(t, s))
+		if (s->ending || s->io->result != PS_TLS_PENDING)
+			return complete(t, s);
 	return NULL;
 }
 
@@ -271,9 +346,13 @@ set_up(struct ps_tls *t, const struct ps_tls_config *c, struct ps_err *e)
 	int rc;
 
 	t->server = c->server;
+	t->backend = c->server && c->backend == PS_TLS_BUILTIN ? &ps_tls_builtin : &ps_tls_gnutls;
+	t->by_helper = c->threaded && (c->budget == 0 || !t->backend->steps_inline);
+	t->budget = t->ops_left = c->budget == 0 ? UINT32_MAX : c->budget;
+	t->last_link = &t->waiting;
 	if (!allocate_sessions(t, c->sessions))
 		return ps_fail(e, ENOMEM, "no memory for %u TLS sessions", c->sessions);
-	t->lib = ps_tls_lib_new(c, e);
+	t->lib = t->backend->lib_new(c, e);
 	if (t->lib == NULL)
 		return -EINVAL;
 	rc = c->threaded ? start_helper(t) : 0;
@@ -314,10 +393,30 @@ ps_tls_free(struct ps_tls *t)
 		pthread_join(t->thread, NULL);
 	}
 	for (uint32_t i = 0; i < t->sessions; i++)
-		ps_tls_handshake_free(t->session[i].h);
-	ps_tls_lib_free(t->lib);
+		let_go(t, &t->session[i]);
+	if (t->backend != NULL)
+		t->backend->lib_free(t->lib);
 	free(t->slots);
 	free(t->free);
 	free(t->session);
 	free(t);
+}
+
+void
+ps_tls_key_log_line(const struct ps_tls_config *c, const char *label,
+	const uint8_t client_random[32], const uint8_t secret[32])
+{
+	char line[256];
+	int n;
+
+	if (c->key_log == NULL)
+		return;
+	n = snprintf(line, sizeof(line) - 2 * 64 - 1, "%.64s ", label);
+	for (int i = 0; i < 32; i++)
+		n += snprintf(line + n, 3, "%02x", client_random[i]);
+	line[n++] = ' ';
+	for (int i = 0; i < 32; i++)
+		n += snprintf(line + n, 3, "%02x", secret[i]);
+	c->key_log(c->key_log_ctx, line);
+	explicit_bzero(line, sizeof(line));
 }

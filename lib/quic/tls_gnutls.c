@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Penstock authors */
 
 #include <errno.h>
+#include <gnutls/abstract.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdlib.h>
@@ -17,7 +18,23 @@
 
 #define QUIC_TRANSPORT_PARAMETERS 0x39 /* extension number, RFC 9001 section 8.2 */
 
+static const struct {
+	uint16_t scheme; /* RFC 8446 section 4.2.3 */
+	gnutls_sign_algorithm_t gnutls;
+} sign_of[] = {
+	{0x0403, GNUTLS_SIGN_ECDSA_SECP256R1_SHA256},
+	{0x0503, GNUTLS_SIGN_ECDSA_SECP384R1_SHA384},
+	{0x0603, GNUTLS_SIGN_ECDSA_SECP521R1_SHA512},
+	{0x0804, GNUTLS_SIGN_RSA_PSS_RSAE_SHA256},
+	{0x0805, GNUTLS_SIGN_RSA_PSS_RSAE_SHA384},
+	{0x0806, GNUTLS_SIGN_RSA_PSS_RSAE_SHA512},
+	{0x0809, GNUTLS_SIGN_RSA_PSS_SHA256},
+	{0x080a, GNUTLS_SIGN_RSA_PSS_SHA384},
+	{0x080b, GNUTLS_SIGN_RSA_PSS_SHA512},
+};
+
 struct ps_tls_lib {
+	struct ps_tls_config config;
 	bool server;
 	unsigned int flags; /* of gnutls_init() */
 	gnutls_priority_t priority;
@@ -148,6 +165,18 @@ check_client_hello(gnutls_session_t gs, unsigned int type, unsigned int when, un
 }
 
 static int
+log_secret(gnutls_session_t gs, const char *label, const gnutls_datum_t *secret)
+{
+	struct ps_tls_handshake *h = gnutls_session_get_ptr(gs);
+	gnutls_datum_t client, server;
+
+	gnutls_session_get_random(gs, &client, &server);
+	if (client.size == 32 && secret->size == 32)
+		ps_tls_key_log_line(&h->lib->config, label, client.data, secret->data);
+	return 0;
+}
+
+static int
 set_up_hooks(struct ps_tls_handshake *h)
 {
 	gnutls_session_t gs = h->gs;
@@ -156,6 +185,7 @@ set_up_hooks(struct ps_tls_handshake *h)
 	gnutls_handshake_set_secret_function(gs, take_secrets);
 	gnutls_handshake_set_read_function(gs, take_output);
 	gnutls_alert_set_read_function(gs, take_alert);
+	gnutls_session_set_keylog_function(gs, log_secret);
 	if (h->lib->server)
 		gnutls_handshake_set_hook_function(
 			gs, GNUTLS_HANDSHAKE_CLIENT_HELLO, GNUTLS_HOOK_POST, check_client_hello);
@@ -185,11 +215,19 @@ set_up(struct ps_tls_handshake *h)
 	return rc;
 }
 
-struct ps_tls_handshake *
-ps_tls_handshake_new(struct ps_tls_lib *lib, struct ps_tls_io *io)
+static void
+end(struct ps_tls_handshake *h)
+{
+	gnutls_deinit(h->gs);
+	free(h);
+}
+
+static struct ps_tls_handshake *
+begin(struct ps_tls_lib *lib, uint32_t slot, struct ps_tls_io *io)
 {
 	struct ps_tls_handshake *h = calloc(1, sizeof(*h));
 
+	(void)slot;
 	if (h == NULL)
 		return NULL;
 	h->lib = lib;
@@ -200,19 +238,10 @@ ps_tls_handshake_new(struct ps_tls_lib *lib, struct ps_tls_io *io)
 		return NULL;
 	}
 	if (set_up(h) < 0) {
-		ps_tls_handshake_free(h);
+		end(h);
 		return NULL;
 	}
 	return h;
-}
-
-void
-ps_tls_handshake_free(struct ps_tls_handshake *h)
-{
-	if (h == NULL)
-		return;
-	gnutls_deinit(h->gs);
-	free(h);
 }
 
 /* The peer is who holds this key: its CertificateVerify was checked. A chain or another kind of key
@@ -250,12 +279,13 @@ fail(struct ps_tls_handshake *h, int error)
 	return PS_TLS_ALERT;
 }
 
-enum ps_tls_result
-ps_tls_handshake_step(struct ps_tls_handshake *h)
+static enum ps_tls_result
+step(struct ps_tls_handshake *h, struct ps_tls_work *w)
 {
 	struct ps_tls_io *io = h->io;
 	int rc = 0;
 
+	(void)w;
 	if (io->in_len > 0)
 		rc = gnutls_handshake_write(h->gs, level_of[io->in_level], io->in, io->in_len);
 	if (rc >= 0)
@@ -389,6 +419,8 @@ set_up_lib(struct ps_tls_lib *lib, const struct ps_tls_config *c, struct ps_err 
 {
 	int rc;
 
+	lib->config = *c;
+	gnutls_memset(lib->config.seed, 0, sizeof(lib->config.seed));
 	lib->server = c->server;
 	lib->flags = GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS;
 	lib->flags |= c->server ? GNUTLS_SERVER : GNUTLS_CLIENT;
@@ -411,24 +443,8 @@ set_up_lib(struct ps_tls_lib *lib, const struct ps_tls_config *c, struct ps_err 
 		      : 0;
 }
 
-struct ps_tls_lib *
-ps_tls_lib_new(const struct ps_tls_config *c, struct ps_err *e)
-{
-	struct ps_tls_lib *lib = calloc(1, sizeof(*lib));
-
-	if (lib == NULL) {
-		ps_fail(e, ENOMEM, "no memory for TLS");
-		return NULL;
-	}
-	if (set_up_lib(lib, c, e) < 0) {
-		ps_tls_lib_free(lib);
-		return NULL;
-	}
-	return lib;
-}
-
-void
-ps_tls_lib_free(struct ps_tls_lib *lib)
+static void
+lib_free(struct ps_tls_lib *lib)
 {
 	if (lib == NULL)
 		return;
@@ -438,4 +454,50 @@ ps_tls_lib_free(struct ps_tls_lib *lib)
 		gnutls_priority_deinit(lib->priority);
 	free(lib->server_name);
 	free(lib);
+}
+
+static struct ps_tls_lib *
+lib_new(const struct ps_tls_config *c, struct ps_err *e)
+{
+	struct ps_tls_lib *lib = calloc(1, sizeof(*lib));
+
+	if (lib == NULL) {
+		ps_fail(e, ENOMEM, "no memory for TLS");
+		return NULL;
+	}
+	if (set_up_lib(lib, c, e) < 0) {
+		lib_free(lib);
+		return NULL;
+	}
+	return lib;
+}
+
+const struct ps_tls_backend ps_tls_gnutls = {
+	.lib_new = lib_new,
+	.lib_free = lib_free,
+	.begin = begin,
+	.end = end,
+	.step = step,
+};
+
+bool
+ps_tls_verify_slow(uint16_t scheme, const uint8_t *spki, size_t spki_len, const uint8_t *msg,
+	size_t len, const uint8_t *sig, size_t sig_len)
+{
+	const gnutls_datum_t key_der = {(unsigned char *)spki, (unsigned int)spki_len};
+	const gnutls_datum_t m = {(unsigned char *)msg, (unsigned int)len};
+	const gnutls_datum_t s = {(unsigned char *)sig, (unsigned int)sig_len};
+	gnutls_sign_algorithm_t algorithm = GNUTLS_SIGN_UNKNOWN;
+	gnutls_pubkey_t key;
+	bool ok;
+
+	for (size_t i = 0; i < sizeof(sign_of) / sizeof(sign_of[0]); i++)
+		if (sign_of[i].scheme == scheme)
+			algorithm = sign_of[i].gnutls;
+	if (algorithm == GNUTLS_SIGN_UNKNOWN || gnutls_pubkey_init(&key) < 0)
+		return false;
+	ok = gnutls_pubkey_import(key, &key_der, GNUTLS_X509_FMT_DER) >= 0 &&
+	     gnutls_pubkey_verify_data2(key, algorithm, 0, &m, &s) >= 0;
+	gnutls_pubkey_deinit(key);
+	return ok;
 }

@@ -484,6 +484,18 @@ static void test_cost(void)
 	end_close(&server);
 }
 
+static int use_builtin(void)
+{
+	test_backend = PS_TLS_BUILTIN;
+	return 0;
+}
+
+static int use_gnutls(void)
+{
+	test_backend = PS_TLS_GNUTLS;
+	return 0;
+}
+
 int main(void)
 {
 	static CU_TestInfo tests[] = {
@@ -514,7 +526,11 @@ int main(void)
 		{"cost", test_cost},
 		CU_TEST_INFO_NULL,
 	};
-	static CU_SuiteInfo suites[] = {{"tls", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
+	static CU_SuiteInfo suites[] = {
+		{"tls, built-in server", use_builtin, NULL, NULL, NULL, tests},
+		{"tls, GnuTLS", use_gnutls, NULL, NULL, NULL, tests},
+		CU_SUITE_INFO_NULL,
+	};
 	unsigned int failures;
 
 	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)

@@ -21,6 +21,9 @@
 #define SEED_CLIENT 0x22
 #define TIMEOUT_NS  (20ULL * 1000 * 1000 * 1000)
 
+/* The server's side of every test. */
+static enum ps_tls_kind test_backend;
+
 /* One end of a handshake: its context, its io, and what of its output the other end has read. */
 struct end {
 	struct ps_tls *tls;
@@ -49,8 +52,11 @@ static void end_close(struct end *e)
 
 static struct ps_tls_config config(bool server, bool threaded)
 {
-	struct ps_tls_config c = {
-		.server = server, .threaded = threaded, .sessions = 4, .alpn = "solana-tpu"};
+	struct ps_tls_config c = {.server = server,
+		.backend = test_backend,
+		.threaded = threaded,
+		.sessions = 4,
+		.alpn = "solana-tpu"};
 
 	memset(c.seed, server ? SEED_SERVER : SEED_CLIENT, sizeof(c.seed));
 	return c;
