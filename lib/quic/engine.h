@@ -263,6 +263,7 @@ struct ps_quic {
 	struct ps_quic_config cfg;
 	struct ps_drops *drops;
 	struct ps_quic_stats stats;
+	uint64_t datagrams_seen;         /* at the last service call: more mean work */
 	struct ps_protect *protect;      /* 1-RTT keys */
 	struct ps_protect *protect_long; /* Initial and Handshake keys: a flood evicts only these */
 

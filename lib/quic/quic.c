@@ -175,6 +175,7 @@ ps_quic_new(
 	ps_protect_static_keys(q->protect, &c->keys);
 	ps_protect_static_keys(q->protect_long, &c->keys);
 	ps_protect_random(q->protect, q->hash_key, sizeof(q->hash_key));
+	q->datagrams_seen = 0;
 	q->ready_head = q->ready_tail = NONE;
 	q->reply_head = q->reply_tail = 0;
 	wheel_init(&q->wheel);
@@ -299,10 +300,12 @@ ps_quic_service(struct ps_quic *q, uint64_t now_ns)
 {
 	struct conn *c;
 
+	ps_tls_poll(q->cfg.tls, q->stats.datagrams_rx == q->datagrams_seen);
+	q->datagrams_seen = q->stats.datagrams_rx;
 	handshake_collect(q, now_ns);
 	for (int i = 0; i < TIMEOUTS_MAX && (c = timer_pop(q, now_ns)) != NULL; i++)
 		conn_timeout(q, c, now_ns);
 	q->stats.keys_expanded =
 		ps_protect_expansions(q->protect) + ps_protect_expansions(q->protect_long);
-	return timer_next(q);
+	return ps_tls_waiting(q->cfg.tls) ? now_ns : timer_next(q);
 }
