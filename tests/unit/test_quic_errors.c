@@ -51,7 +51,7 @@ static const struct bad_frames {
 		BYTES(0x0e, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 'x')},
 	{"frame type in more bytes than needed", false, 0xa, 0x01, BYTES(0x40, 0x01)},
 	{"no frames", false, 0xa, 0, 0, {0}},
-	{"acknowledges what was not sent", false, 0xa, 2, BYTES(0x02, 63, 0, 0, 0)},
+	{"acknowledges what was not sent", false, 0xa, 2, BYTES(0x02, 1, 0, 0, 0)},
 	{"HANDSHAKE_DONE from a client", false, 0xa, 0x1e, BYTES(0x1e)},
 	{"NEW_TOKEN from a client", false, 0xa, 0x07, BYTES(0x07, 1, 'x')},
 	{"RETIRE_CONNECTION_ID of the only id", false, 0xa, 0x19, BYTES(0x19, 0)},

@@ -402,6 +402,42 @@ test_other_address(void)
 	raw_server_stop(&s);
 }
 
+/* The same stream ids on many connections are different streams, also when there are more
+ * connections than places in the stream table. */
+static void
+test_same_ids_on_many_connections(void)
+{
+	struct raw_peer *p[16];
+	uint8_t frame[] = {0x0e, 0, 0, 1, 0};
+
+	raw_server_defaults(&s);
+	s.limits.conns = 72;
+	raw_server_start(&s);
+	for (unsigned int i = 0; i < 72; i++) {
+		struct raw_peer *one = raw_established(&s);
+
+		if (i < 8 || i >= 64)
+			p[i < 8 ? i : i - 56] = one;
+	}
+	for (uint8_t part = 0; part < 3; part++)
+		for (uint8_t id = 2; id < 18; id += 4)
+			for (uint8_t i = 0; i < 16; i++) {
+				frame[0] = part == 2 ? 0x0f : 0x0e;
+				frame[1] = id;
+				frame[2] = part;
+				frame[4] = i;
+				raw_send(p[i], PS_LEVEL_APP, frame, sizeof(frame));
+			}
+	CU_ASSERT_EQUAL(s.delivered, 64);
+	CU_ASSERT_EQUAL(s.n_streams, 64);
+	for (unsigned int i = 0; i < s.n_streams; i++) {
+		const struct raw_stream *r = &s.stream[i];
+
+		CU_ASSERT_TRUE(r->bytes[0] == r->bytes[1] && r->bytes[1] == r->bytes[2]);
+	}
+	raw_server_stop(&s);
+}
+
 /* One whole stream of one byte, in a packet that is only made. */
 static size_t
 make_packet(struct raw_peer *p, uint64_t id, uint8_t *buf)
@@ -494,6 +530,7 @@ static CU_TestInfo tests[] = {
 	{"a slow stream ends alone", test_slow_stream},
 	{"stream table full", test_stream_table_full},
 	{"1-RTT from another address", test_other_address},
+	{"the same ids on many connections", test_same_ids_on_many_connections},
 	{"key updates are followed", test_key_update},
 	{"a stream that is never begun", test_stream_never_begun},
 	CU_TEST_INFO_NULL,

@@ -64,6 +64,30 @@ test_idle_timeout(void)
 	}
 }
 
+/* What we send restarts it too, when it is the first that asks for an answer since the last one:
+ * credit that comes when there is room again, 3 s after the last packet. */
+static void
+test_idle_restarts_on_sending(void)
+{
+	struct raw_peer *p;
+
+	raw_server_defaults(&s);
+	s.config.idle_timeout_ms = 5000;
+	s.room = 0;
+	raw_server_start(&s);
+	p = raw_established(&s);
+	raw_run(&s, 3 * PS_SEC_NS);
+	s.room = 1000;
+	raw_run(&s, 20 * PS_MS_NS);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_MAX_STREAMS_UNI), 1);
+	raw_run(&s, 4900 * PS_MS_NS);
+	CU_ASSERT_EQUAL(s.closed, 0);
+	CU_ASSERT_TRUE(s.stats->probes > 2); /* which do not restart it */
+	raw_run(&s, 150 * PS_MS_NS);
+	CU_ASSERT_EQUAL(s.stats->closed_idle, 1);
+	raw_server_stop(&s);
+}
+
 static void
 test_draining(void)
 {
@@ -196,6 +220,28 @@ test_probes_when_established(void)
 	raw_server_stop(&s);
 }
 
+/* Once the peer is heard again, the back-off is over. */
+static void
+test_back_off_ends(void)
+{
+	struct raw_peer *p = start();
+	uint64_t probes;
+
+	raw_send_stream(p, 2, 0, 10, true);
+	raw_send_stream(p, 6, 0, 10, true);
+	raw_run(&s, 2 * PS_SEC_NS);
+	probes = s.stats->probes;
+	CU_ASSERT_TRUE(probes >= 5);
+	raw_ack(p, PS_LEVEL_APP);
+	raw_run(&s, 5 * PS_SEC_NS);
+	CU_ASSERT_EQUAL(s.stats->probes, probes);
+	raw_send_stream(p, 10, 0, 10, true);
+	raw_send_stream(p, 14, 0, 10, true);
+	raw_run(&s, 5 * PS_SEC_NS);
+	CU_ASSERT_TRUE(s.stats->probes > probes);
+	raw_server_stop(&s);
+}
+
 /* A peer that acknowledges nothing and goes on sending: the log of what we sent fills, and neither
  * acknowledgements nor credit stop, nor does a timer run wild. */
 static void
@@ -325,11 +371,13 @@ test_slots_come_back(void)
 
 static CU_TestInfo tests[] = {
 	{"idle timeout, the lesser of both", test_idle_timeout},
+	{"what we send restarts the idle timeout", test_idle_restarts_on_sending},
 	{"draining is silent, then the slot is new", test_draining},
 	{"closing answers less and less", test_closing_backs_off},
 	{"close all", test_close_all},
 	{"a quiet connection is quiet", test_quiet_connection_is_quiet},
 	{"probes when established", test_probes_when_established},
+	{"back-off ends when the peer is heard", test_back_off_ends},
 	{"a peer that acknowledges nothing", test_peer_acknowledges_nothing},
 	{"a late packet below forgotten ranges", test_late_packet_below_forgotten_ranges},
 	{"the wheel", test_wheel},
