@@ -44,8 +44,12 @@ enter_namespaces() {
 	# A chroot and the machine's cores are for one script at a time.
 	exec 9>"$CHROOTS/lock"
 	flock 9
-	exec unshare --mount --propagation private --pid --fork --kill-child \
-		--mount-proc bash "$0"
+	# unshare heeds no signal while it waits; killed, it takes all inside with it.
+	setpriv --pdeathsig KILL unshare --mount --propagation private --pid --fork --kill-child \
+		--mount-proc bash "$0" &
+	trap 'kill -KILL $!; exit 130' HUP INT TERM
+	wait $!
+	exit $?
 }
 
 in_chroot() {
@@ -92,7 +96,7 @@ mount_chroot() {
 }
 
 copy_tree() {
-	rm -rf "$DIR/penstock" "$DIR/build" "$DIR/build-clang"
+	rm -rf "$DIR/penstock" "$DIR/build" "$DIR/build-clang" "$DIR"/tmp/penstock-*
 	mkdir "$DIR/penstock"
 	git -C "$ROOT" archive HEAD | tar -x -C "$DIR/penstock"
 }
