@@ -19,6 +19,7 @@ fuzz:the corpus of every fuzzer, replayed
 sanitize:unit, sim and fuzz under AddressSanitizer and UndefinedBehaviorSanitizer
 netns:the real program on AF_XDP between network namespaces
 interop:clients that nobody here wrote, against the real program
+glue:steering rules against drivers that behave as real ones do
 compat:the build against newer DPDK releases in Debian chroots (not in the default run)
 lab:virtual hardware in QEMU: SR-IOV, IOMMU, VFIO, zero-copy AF_XDP (not in the default run)"
 default="format compile unit sim fuzz sanitize netns interop"
@@ -141,6 +142,7 @@ suite_sanitize() {
 
 suite_netns() { scripts netns; }
 suite_interop() { scripts interop; }
+suite_glue() { scripts glue; }
 suite_compat() { scripts compat; }
 suite_lab() { scripts lab; }
 
