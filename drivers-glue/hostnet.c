@@ -16,8 +16,7 @@
 
 #include "nl.h"
 
-#define MAX_IFACES      64
-#define MAX_SESSIONS    64
+#define MAX_IFACES      256
 #define SSH_PORT        22
 #define TCP_ESTABLISHED 1
 
@@ -184,11 +183,14 @@ static uint32_t
 find_owner(const struct ps_ip *local)
 {
 	struct owner o = {.addr = local};
-	struct ps_nl nl;
-	struct ifaddrmsg *m = ps_nl_route(&nl, RTM_GETADDR, NLM_F_DUMP, sizeof(*m));
 
-	m->ifa_family = is_v4(local) ? AF_INET : AF_INET6;
-	ps_nl_talk(&nl, read_owner, &o, "reading addresses", NULL);
+	for (int tries = 0, ret = -EINTR; tries < 5 && ret == -EINTR; tries++) {
+		struct ps_nl nl;
+		struct ifaddrmsg *m = ps_nl_route(&nl, RTM_GETADDR, NLM_F_DUMP, sizeof(*m));
+
+		m->ifa_family = is_v4(local) ? AF_INET : AF_INET6;
+		ret = ps_nl_talk(&nl, read_owner, &o, "reading addresses", NULL);
+	}
 	return o.index;
 }
 
@@ -261,61 +263,46 @@ each_socket(const char *table, void (*fn)(const struct sock_line *s, void *arg),
 		fclose(f);
 }
 
-struct sessions {
+struct ssh {
 	unsigned int port; /* beside SSH_PORT */
-	struct {
-		struct ps_ip local, remote;
-	} at[MAX_SESSIONS];
-	unsigned int n;
+	struct indexes *s;
 };
 
+/* In and out may be different interfaces; each cuts the session. */
 static void
-add_session(struct sessions *s, const struct ps_ip *local, const struct ps_ip *remote)
+add_session(struct indexes *s, const struct ps_ip *local, const struct ps_ip *remote)
 {
-	if (s->n == MAX_SESSIONS)
-		return;
-	s->at[s->n].local = *local;
-	s->at[s->n++].remote = *remote;
+	uint32_t out = 0;
+
+	add_index(s, find_owner(local));
+	if (ps_route_to(remote, &out, NULL) == 0)
+		add_index(s, out);
 }
 
 static void
 add_if_ssh(const struct sock_line *line, void *arg)
 {
-	struct sessions *s = arg;
+	struct ssh *ssh = arg;
 
 	if (line->state == TCP_ESTABLISHED &&
-		(line->local_port == SSH_PORT || line->local_port == s->port))
-		add_session(s, &line->local, &line->remote);
+		(line->local_port == SSH_PORT || line->local_port == ssh->port))
+		add_session(ssh->s, &line->local, &line->remote);
 }
 
-/* "client port server port" */
+/* connection is "client port server port". */
 static void
-add_connection(struct sessions *s, const char *text)
+find_ssh(const char *connection, struct indexes *s)
 {
+	struct ssh ssh = {.s = s};
 	char client[64], server[64];
 	struct ps_ip local, remote;
 
-	if (text != NULL && sscanf(text, "%63s %*u %63s %u", client, server, &s->port) == 3 &&
+	if (connection != NULL &&
+		sscanf(connection, "%63s %*u %63s %u", client, server, &ssh.port) == 3 &&
 		ps_ip_parse(client, &remote) && ps_ip_parse(server, &local))
 		add_session(s, &local, &remote);
-}
-
-static void
-find_ssh(const char *ssh_connection, struct indexes *s)
-{
-	struct sessions sessions = {0};
-
-	add_connection(&sessions, ssh_connection);
-	each_socket("tcp", add_if_ssh, &sessions);
-	each_socket("tcp6", add_if_ssh, &sessions);
-	for (unsigned int i = 0; i < sessions.n; i++) {
-		uint32_t out = 0;
-
-		/* In and out may be different interfaces; each cuts the session. */
-		add_index(s, find_owner(&sessions.at[i].local));
-		if (ps_route_to(&sessions.at[i].remote, &out, NULL) == 0)
-			add_index(s, out);
-	}
+	each_socket("tcp", add_if_ssh, &ssh);
+	each_socket("tcp6", add_if_ssh, &ssh);
 }
 
 /* -- uses -- */
