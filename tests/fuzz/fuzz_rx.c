@@ -63,6 +63,8 @@ bool __wrap_ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io);
 enum ps_tls_result __wrap_ps_tls_step(struct ps_tls *t, struct ps_tls_io *io);
 struct ps_tls_io *__wrap_ps_tls_completed(struct ps_tls *t);
 bool __wrap_ps_tls_end(struct ps_tls *t, struct ps_tls_io *io);
+void __wrap_ps_tls_poll(struct ps_tls *t, bool idle);
+bool __wrap_ps_tls_waiting(const struct ps_tls *t);
 
 bool
 __wrap_ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
@@ -230,6 +232,20 @@ __wrap_ps_tls_end(struct ps_tls *t, struct ps_tls_io *io)
 	io->session = NULL;
 	w.sessions--;
 	return true;
+}
+
+void
+__wrap_ps_tls_poll(struct ps_tls *t, bool idle)
+{
+	(void)t;
+	(void)idle;
+}
+
+bool
+__wrap_ps_tls_waiting(const struct ps_tls *t)
+{
+	(void)t;
+	return false;
 }
 
 /* -- the sink -- */
