@@ -32,6 +32,9 @@ struct ps_conf_port {
 	char name[PS_CONF_NAME];
 	char device[PS_CONF_STRING];
 	uint32_t queues, first_queue, mbufs, descriptors;
+	char pf[PS_CONF_STRING]; /* interface of which device is VF number vf; "": no VF */
+	char vf_mac[PS_CONF_STRING];
+	uint32_t vf, vf_trust, vf_spoofchk;
 };
 
 struct ps_conf_service {

@@ -17,8 +17,13 @@ static const struct command {
 	int (*run)(int argc, char **argv);
 	const char *help; /* NULL: the command prints it for --help */
 } commands[] = {
+	{"check", "is this host ready? changes nothing", ps_cmd_check, ps_help_check},
+	{"init", "prepare it, and remember how it was", ps_cmd_init, ps_help_init},
+	{"confirm", "keep what init did", ps_cmd_confirm, ps_help_confirm},
 	{"run", "receive the configured services", ps_cmd_run, ps_help_run},
 	{"top", "show a running penstock", ps_cmd_top, ps_help_top},
+	{"fini", "put back what init changed", ps_cmd_fini, ps_help_fini},
+	{"mem", "memory that a configuration takes", ps_cmd_mem, ps_help_mem},
 	{"feed", "print the records of a feed", ps_cmd_feed, NULL},
 	{"bench", "measure packet protection, ingest and feed in memory", ps_cmd_bench,
 		ps_help_bench},

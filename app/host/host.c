@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "step.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ps_json.h"
+#include "text.h"
+#include "use.h"
+
+const char *
+ps_step_state_name(enum ps_step_state state)
+{
+	static const char *const name[] = {"ok", "not", "partial", "skip"};
+
+	return name[state];
+}
+
+bool
+ps_host_is_pci(const struct ps_conf_port *p)
+{
+	unsigned int domain, bus, dev, fn;
+	char end;
+
+	return sscanf(p->device, "%4x:%2x:%2x.%1u%c", &domain, &bus, &dev, &fn, &end) == 4 ||
+	       sscanf(p->device, "%2x:%2x.%1u%c", &bus, &dev, &fn, &end) == 3;
+}
+
+bool
+ps_host_is_interface(const struct ps_conf_port *p)
+{
+	return !ps_host_is_pci(p) && strchr(p->device, '/') == NULL &&
+	       ps_text_existsf("/sys/class/net/%s", p->device);
+}
+
+char *
+ps_host_pci(const struct ps_conf_port *p, char text[24])
+{
+	snprintf(text, 24, "%s%.18s", strlen(p->device) < 12 ? "0000:" : "", p->device);
+	return text;
+}
+
+char *
+ps_host_driver(const char *ifname, char *text, size_t cap)
+{
+	char path[PS_CONF_STRING + 64];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device/driver", ifname);
+	if (!ps_text_link(path, text, cap))
+		snprintf(text, cap, "virtual");
+	return text;
+}
+
+/* -- rows -- */
+
+static void
+clear_rows(struct ps_host *h)
+{
+	for (unsigned int i = 0; i < h->n_rows; i++) {
+		free(h->row[i].old);
+		free(h->row[i].value);
+	}
+	h->n_rows = 0;
+}
+
+static struct ps_row *
+new_row(struct ps_host *h, enum ps_step_state state, const char *subject)
+{
+	struct ps_row *r;
+
+	if (h->n_rows == PS_ROWS_MAX) {
+		/* The last row stands for all that would follow, and never hides a failure. */
+		r = &h->row[PS_ROWS_MAX - 1];
+		if (r->state == PS_STEP_NOT)
+			state = PS_STEP_NOT;
+		free(r->old);
+		free(r->value);
+	} else {
+		r = &h->row[h->n_rows++];
+	}
+	memset(r, 0, sizeof(*r));
+	r->step = h->step->name;
+	r->state = state;
+	snprintf(r->subject, sizeof(r->subject), "%s", subject);
+	return r;
+}
+
+void
+ps_row_add(struct ps_host *h, enum ps_step_state state, const char *subject, const char *remedy,
+	const char *why, ...)
+{
+	struct ps_row *r = new_row(h, state, subject);
+	va_list ap;
+
+	snprintf(r->remedy, sizeof(r->remedy), "%s", remedy);
+	va_start(ap, why);
+	vsnprintf(r->why, sizeof(r->why), why, ap);
+	va_end(ap);
+}
+
+/* Tables are long: for people, their beginning. */
+static void
+shorten(char *out, size_t cap, const char *text)
+{
+	if ((size_t)snprintf(out, cap, "%s", text) >= cap)
+		memcpy(out + cap - 4, "...", 4);
+}
+
+void
+ps_host_want(struct ps_host *h, enum ps_step_state state, const char *subject,
+	const struct ps_knob *k, const char *value, const char *why)
+{
+	char old[PS_KNOB_VALUE], was[48], shall[48];
+	int rc = ps_knob_get(k, old);
+	struct ps_row *r;
+
+	if (rc < 0) {
+		ps_row_add(h, PS_STEP_SKIP, subject, "", "cannot be read here: %s", strerror(-rc));
+		return;
+	}
+	shorten(was, sizeof(was), old);
+	shorten(shall, sizeof(shall), value);
+	if (strcmp(old, value) == 0) {
+		ps_row_add(h, PS_STEP_OK, subject, "", "%s", was);
+		return;
+	}
+	r = new_row(h, state, subject);
+	snprintf(r->why, sizeof(r->why), "%s, not %s: %s", was, shall, why);
+	ps_knob_command(k, value, r->remedy, sizeof(r->remedy));
+	r->wish = true;
+	r->knob = *k;
+	r->old = strdup(old);
+	r->value = strdup(value);
+}
+
+/* -- the host -- */
+
+int
+ps_host_open(struct ps_host *h, struct ps_conf *conf, const char *file, struct ps_err *e)
+{
+	int rc;
+
+	memset(h, 0, sizeof(*h));
+	h->conf = conf;
+	h->file = file;
+	rc = ps_conf_load(conf, file, NULL, 0, e);
+	if (rc == 0)
+		rc = ps_conf_check(conf, e);
+	if (rc == 0)
+		rc = ps_lcores_choose(&h->lcores, conf->lcores, e);
+	if (rc < 0)
+		return rc;
+	ps_mem_of(&h->mem, conf, &h->lcores);
+	h->running = ps_use_running(conf->name);
+	return 0;
+}
+
+void
+ps_host_look(struct ps_host *h)
+{
+	clear_rows(h);
+	for (unsigned int i = 0; i < ps_n_steps; i++) {
+		h->step = &ps_steps[i];
+		h->step->look(h);
+	}
+}
+
+void
+ps_host_close(struct ps_host *h)
+{
+	clear_rows(h);
+}
+
+bool
+ps_host_ready(const struct ps_host *h)
+{
+	for (unsigned int i = 0; i < h->n_rows; i++)
+		if (h->row[i].state == PS_STEP_NOT)
+			return false;
+	return true;
+}
+
+/* -- printing -- */
+
+static void
+print_json(const struct ps_host *h, FILE *out)
+{
+	struct ps_json j = {.out = out};
+
+	ps_json_open(&j, NULL, '{');
+	ps_json_str(&j, "name", h->conf->name);
+	ps_json_bool(&j, "ready", ps_host_ready(h));
+	ps_json_open(&j, "steps", '[');
+	for (unsigned int i = 0; i < h->n_rows; i++) {
+		const struct ps_row *r = &h->row[i];
+
+		ps_json_open(&j, NULL, '{');
+		ps_json_str(&j, "name", r->step);
+		ps_json_str(&j, "subject", r->subject);
+		ps_json_str(&j, "state", ps_step_state_name(r->state));
+		ps_json_str(&j, "why", r->why);
+		ps_json_str(&j, "remedy", r->remedy);
+		ps_json_bool(&j, "init", r->wish);
+		ps_json_close(&j, '}');
+	}
+	ps_json_close(&j, ']');
+	ps_json_close(&j, '}');
+	fputc('\n', out);
+}
+
+void
+ps_host_print(const struct ps_host *h, bool json, FILE *out)
+{
+	unsigned int wishes = 0;
+
+	if (json) {
+		print_json(h, out);
+		return;
+	}
+	for (unsigned int i = 0; i < h->n_rows; i++) {
+		const struct ps_row *r = &h->row[i];
+
+		fprintf(out, "%-8s %-12s %-22s %s\n", ps_step_state_name(r->state), r->step,
+			r->subject, r->why);
+		if (r->remedy[0] != '\0')
+			fprintf(out, "%-8s %-12s %s%s\n", "", "", r->wish ? "* " : "> ", r->remedy);
+		wishes += r->wish;
+	}
+	if (wishes > 0)
+		fprintf(out, "* penstock init -c %s does these %u, and penstock fini undoes them\n",
+			h->file, wishes);
+	fprintf(out, "%s\n", ps_host_ready(h) ? "ready" : "not ready: see the rows marked not");
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "steps.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "ethtool.h"
+#include "iface.h"
+#include "text.h"
+
+#define PCI_DIR "/sys/bus/pci/devices"
+#define NO_PCI  "no port is a PCI device"
+
+static bool
+has_pci(const struct ps_host *h)
+{
+	for (unsigned int i = 0; i < h->conf->n_ports; i++)
+		if (ps_host_is_pci(&h->conf->port[i]))
+			return true;
+	return false;
+}
+
+/* A device that its physical function does not make before init is run. */
+static bool
+to_be_made(const struct ps_conf_port *p, const char *pci)
+{
+	return p->pf[0] != '\0' && !ps_text_existsf(PCI_DIR "/%s", pci);
+}
+
+/* -- driver -- */
+
+static void
+look_at_interface(struct ps_host *h, const char *ifname)
+{
+	struct ps_driver d;
+	struct ps_err e;
+
+	if (!ps_text_existsf("/sys/class/net/%s", ifname)) {
+		ps_row_add(h, PS_STEP_NOT, ifname, "ip link show lists the interfaces here",
+			"there is no such interface");
+		return;
+	}
+	if (ps_driver_get(ifname, &d, &e) < 0)
+		ps_row_add(h, PS_STEP_SKIP, ifname, "", "%s", e.text);
+	else
+		ps_row_add(h, PS_STEP_OK, ifname, "", "%s %s, firmware %s", d.name, d.version,
+			d.firmware[0] != '\0' ? d.firmware : "not told");
+}
+
+/* mlx5 stays with its kernel driver and needs the verbs beside it. */
+static void
+look_at_modules(struct ps_host *h, const char *pci, const char *driver)
+{
+	if (strcmp(driver, "mlx5_core") == 0) {
+		if (!ps_text_exists("/sys/class/infiniband_verbs"))
+			ps_row_add(h, PS_STEP_NOT, pci, "modprobe -a mlx5_ib ib_uverbs",
+				"DPDK drives mlx5 through the kernel's verbs, which are missing");
+		else
+			ps_row_add(h, PS_STEP_OK, pci, "", "mlx5_core with verbs");
+		return;
+	}
+	if (!ps_text_exists("/sys/bus/pci/drivers/vfio-pci"))
+		ps_row_add(h, PS_STEP_NOT, pci, "modprobe vfio-pci", "vfio-pci is not loaded");
+	else
+		ps_row_add(h, PS_STEP_OK, pci, "", "vfio-pci is loaded");
+}
+
+void
+ps_step_driver(struct ps_host *h)
+{
+	char pci[24], path[96], driver[64];
+
+	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
+		const struct ps_conf_port *p = &h->conf->port[i];
+
+		if (p->pf[0] != '\0')
+			look_at_interface(h, p->pf);
+		if (!ps_host_is_pci(p)) {
+			look_at_interface(h, p->device);
+			continue;
+		}
+		ps_host_pci(p, pci);
+		if (!ps_text_existsf(PCI_DIR "/%s", pci) && !to_be_made(p, pci)) {
+			ps_row_add(h, PS_STEP_NOT, pci, "lspci -D lists them; for a VF set pf too",
+				"there is no such PCI device");
+			continue;
+		}
+		snprintf(path, sizeof(path), PCI_DIR "/%s/driver", pci);
+		if (!ps_text_link(path, driver, sizeof(driver)))
+			snprintf(driver, sizeof(driver), "none");
+		look_at_modules(h, pci, driver);
+	}
+}
+
+/* -- vf -- */
+
+static void
+want_count(struct ps_host *h, const struct ps_conf_port *p)
+{
+	struct ps_knob autoprobe = {.kind = "file"}, count = {.kind = "file"};
+	char value[16];
+	int64_t now;
+
+	snprintf(autoprobe.target, sizeof(autoprobe.target),
+		"/sys/class/net/%.15s/device/sriov_drivers_autoprobe", p->pf);
+	snprintf(count.target, sizeof(count.target), "/sys/class/net/%.15s/device/sriov_numvfs",
+		p->pf);
+	if (!ps_text_number(count.target, &now)) {
+		ps_row_add(h, PS_STEP_NOT, p->pf, "turn SR-IOV on in the firmware's setup",
+			"it has no virtual functions (SR-IOV)");
+		return;
+	}
+	if (now > (int64_t)p->vf) {
+		ps_row_add(h, PS_STEP_OK, p->pf, "", "%lld virtual functions", (long long)now);
+		return;
+	}
+	if (now > 0) {
+		ps_row_add(h, PS_STEP_NOT, p->pf, "set vf = 0, or remove them by hand first",
+			"%lld virtual functions are there, and the kernel adds none to them",
+			(long long)now);
+		return;
+	}
+	/* So that no kernel driver takes it in between. */
+	if (ps_text_exists(autoprobe.target))
+		ps_host_want(h, PS_STEP_NOT, p->pf, &autoprobe, "0",
+			"a kernel driver would take the new VF");
+	snprintf(value, sizeof(value), "%u", p->vf + 1);
+	ps_host_want(h, PS_STEP_NOT, p->pf, &count, value, "the virtual function is to be made");
+}
+
+static void
+want_vf(struct ps_host *h, const struct ps_conf_port *p, const char *what, const char *value)
+{
+	struct ps_knob k = {.kind = "setting"};
+	char subject[64];
+
+	snprintf(k.target, sizeof(k.target), "%.15s", p->pf);
+	snprintf(k.key, sizeof(k.key), "vf.%u.%s", p->vf, what);
+	snprintf(subject, sizeof(subject), "%.15s vf %u %s", p->pf, p->vf, what);
+	ps_host_want(h, PS_STEP_NOT, subject, &k, value, "as configured");
+}
+
+void
+ps_step_vf(struct ps_host *h)
+{
+	char mac[PS_CONF_STRING];
+	struct ps_iface pf;
+	bool any = false;
+	struct ps_err e;
+
+	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
+		const struct ps_conf_port *p = &h->conf->port[i];
+
+		if (p->pf[0] == '\0')
+			continue;
+		any = true;
+		want_count(h, p);
+		snprintf(mac, sizeof(mac), "%s", p->vf_mac);
+		if (strcmp(mac, "pf") == 0 && ps_iface_get(p->pf, &pf, &e) == 0)
+			ps_mac_text(pf.mac, mac);
+		if (mac[0] != '\0')
+			want_vf(h, p, "mac", mac);
+		/* Changing it resets the VF: before a driver starts there. */
+		want_vf(h, p, "trust", p->vf_trust ? "on" : "off");
+		want_vf(h, p, "spoofchk", p->vf_spoofchk ? "on" : "off");
+	}
+	if (!any)
+		ps_row_add(h, PS_STEP_SKIP, "", "", "no port has a pf");
+}
+
+/* -- binding -- */
+
+void
+ps_step_binding(struct ps_host *h)
+{
+	char path[96], driver[64];
+
+	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
+		const struct ps_conf_port *p = &h->conf->port[i];
+		struct ps_knob k = {.kind = "driver"};
+		char pci[24];
+
+		if (!ps_host_is_pci(p))
+			continue;
+		snprintf(k.target, sizeof(k.target), "%s", ps_host_pci(p, pci));
+		snprintf(path, sizeof(path), PCI_DIR "/%s/driver", pci);
+		if (!ps_text_existsf(PCI_DIR "/%s", pci) && !to_be_made(p, pci))
+			ps_row_add(h, PS_STEP_SKIP, pci, "", "there is no such PCI device");
+		else if (ps_text_link(path, driver, sizeof(driver)) &&
+			 strcmp(driver, "mlx5_core") == 0)
+			ps_row_add(h, PS_STEP_OK, pci, "", "mlx5_core, shared with the kernel");
+		else
+			ps_host_want(h, PS_STEP_NOT, pci, &k, "vfio-pci",
+				"DPDK drives it from user space");
+	}
+	if (!has_pci(h))
+		ps_row_add(h, PS_STEP_SKIP, "", "", NO_PCI);
+}
+
+/* -- iommu -- */
+
+static bool
+is_bridge(const char *pci)
+{
+	char path[96], class[32];
+
+	snprintf(path, sizeof(path), PCI_DIR "/%.20s/class", pci);
+	return ps_text_read(path, class, sizeof(class)) == 0 && strncmp(class, "0x06", 4) == 0;
+}
+
+/* What shares the group must be with vfio-pci, or without driver, too. */
+static void
+look_at_group(struct ps_host *h, const char *pci)
+{
+	char path[128], group[16], driver[64], remedy[160];
+	unsigned int strangers = 0;
+	struct dirent *d;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), PCI_DIR "/%s/iommu_group", pci);
+	if (!ps_text_link(path, group, sizeof(group))) {
+		ps_row_add(h, PS_STEP_NOT, pci,
+			"add intel_iommu=on or amd_iommu=on to the kernel's command line and "
+			"restart; turn VT-d or AMD-Vi on in the firmware's setup",
+			"it is in no IOMMU group");
+		return;
+	}
+	snprintf(path, sizeof(path), PCI_DIR "/%s/iommu_group/devices", pci);
+	dir = opendir(path);
+	while (dir != NULL && (d = readdir(dir)) != NULL) {
+		if (d->d_name[0] == '.' || strcmp(d->d_name, pci) == 0 || is_bridge(d->d_name))
+			continue;
+		snprintf(path, sizeof(path), PCI_DIR "/%.20s/driver", d->d_name);
+		if (!ps_text_link(path, driver, sizeof(driver)) || strcmp(driver, "vfio-pci") == 0)
+			continue;
+		strangers++;
+		snprintf(remedy, sizeof(remedy),
+			"dpdk-devbind.py -u %.20s if it may go; else another slot, or ACS",
+			d->d_name);
+		ps_row_add(h, PS_STEP_NOT, pci, remedy,
+			"group %s also holds %.20s with driver %.32s: \"group is not viable\"",
+			group, d->d_name, driver);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	if (strangers == 0)
+		ps_row_add(h, PS_STEP_OK, pci, "", "alone in group %s", group);
+}
+
+void
+ps_step_iommu(struct ps_host *h)
+{
+	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
+		const struct ps_conf_port *p = &h->conf->port[i];
+		char pci[24];
+
+		if (!ps_host_is_pci(p))
+			continue;
+		ps_host_pci(p, pci);
+		if (ps_text_existsf(PCI_DIR "/%s", pci))
+			look_at_group(h, pci);
+		else
+			ps_row_add(h, PS_STEP_SKIP, pci, "", "seen once init has made it");
+	}
+	if (!has_pci(h))
+		ps_row_add(h, PS_STEP_SKIP, "", "", NO_PCI);
+}
+
+/* -- vfio -- */
+
+static void
+look_at_file(struct ps_host *h, const char *pci)
+{
+	char path[128], group[16], remedy[192];
+
+	snprintf(path, sizeof(path), PCI_DIR "/%s/iommu_group", pci);
+	if (!ps_text_link(path, group, sizeof(group)) || !ps_text_existsf("/dev/vfio/%s", group)) {
+		ps_row_add(h, PS_STEP_SKIP, pci, "", "seen once it is bound to vfio-pci");
+		return;
+	}
+	snprintf(path, sizeof(path), "/dev/vfio/%s", group);
+	snprintf(remedy, sizeof(remedy), "chown PENSTOCK_USER %s, or a udev rule that lasts", path);
+	if (access(path, R_OK | W_OK) != 0)
+		ps_row_add(h, PS_STEP_NOT, pci, remedy, "%s may not be opened", path);
+	else
+		ps_row_add(h, PS_STEP_OK, pci, "", "%s may be opened", path);
+}
+
+void
+ps_step_vfio(struct ps_host *h)
+{
+	static const char unsafe[] = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
+	char value[8], pci[24];
+
+	if (!has_pci(h)) {
+		ps_row_add(h, PS_STEP_SKIP, "", "", NO_PCI);
+		return;
+	}
+	if (ps_text_read(unsafe, value, sizeof(value)) == 0 && value[0] == 'Y')
+		ps_row_add(h, PS_STEP_NOT, "no-IOMMU mode",
+			"echo N > /sys/module/vfio/parameters/enable_unsafe_noiommu_mode",
+			"any device could write anywhere in memory; Penstock does not run so");
+	else
+		ps_row_add(h, PS_STEP_OK, "no-IOMMU mode", "", "off");
+	for (unsigned int i = 0; i < h->conf->n_ports; i++)
+		if (ps_host_is_pci(&h->conf->port[i]))
+			look_at_file(h, ps_host_pci(&h->conf->port[i], pci));
+}
+
+/* -- known -- */
+
+/* Kernels from up to, but not including, to; 0.0: open. */
+static const struct known {
+	const char *driver;
+	unsigned int from[2], to[2];
+	enum ps_step_state state;
+	const char *why, *remedy;
+} known[] = {
+	{"i40e", {0, 0}, {5, 19}, PS_STEP_NOT, "AF_XDP in the driver is not reliable before 5.19",
+		"use kernel 6.1 or later"},
+	{"i40e", {6, 5}, {6, 6}, PS_STEP_PARTIAL,
+		"ntuple rules added while AF_XDP sockets are bound were reported without effect",
+		"add the rules first, or use another kernel"},
+	{"bnxt_en", {0, 0}, {6, 9}, PS_STEP_PARTIAL,
+		"the kernel takes no ntuple rules for this driver", "steer with RSS, or a VF"},
+	{"ixgbe", {0, 0}, {0, 0}, PS_STEP_PARTIAL,
+		"with an XDP program it refuses an MTU above 3 KB", "keep an MTU of 1500"},
+	{"igb", {0, 0}, {6, 14}, PS_STEP_PARTIAL, "no zero-copy AF_XDP in this kernel's driver",
+		"use kernel 6.14 or later"},
+	{"virtio_net", {0, 0}, {6, 11}, PS_STEP_PARTIAL,
+		"no zero-copy AF_XDP in this kernel's driver", "use a later kernel"},
+};
+
+static bool
+applies(const struct known *k, unsigned int major, unsigned int minor)
+{
+	const unsigned int now = major << 16 | minor, from = k->from[0] << 16 | k->from[1],
+			   to = k->to[0] << 16 | k->to[1];
+
+	return now >= from && (to == 0 || now < to);
+}
+
+static void
+look_at_known(struct ps_host *h, const char *ifname, const char *driver, const char *release)
+{
+	unsigned int major = 0, minor = 0, found = 0;
+
+	sscanf(release, "%u.%u", &major, &minor);
+	for (unsigned int i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (strcmp(known[i].driver, driver) != 0 || !applies(&known[i], major, minor))
+			continue;
+		found++;
+		ps_row_add(h, known[i].state, ifname, known[i].remedy, "%s, kernel %.32s: %s",
+			driver, release, known[i].why);
+	}
+	if (found == 0)
+		ps_row_add(h, PS_STEP_OK, ifname, "", "%s, kernel %.32s: nothing known against it",
+			driver, release);
+}
+
+/* A VF of X710 gets no rules of its own from its kernel driver on the physical function. */
+static void
+look_at_vf(struct ps_host *h, const char *pf)
+{
+	char driver[64];
+
+	if (strcmp(ps_host_driver(pf, driver, sizeof(driver)), "i40e") == 0)
+		ps_row_add(h, PS_STEP_PARTIAL, pf, "",
+			"a VF of i40e takes no steering rules: RSS over its queues, and software");
+}
+
+void
+ps_step_known(struct ps_host *h)
+{
+	char driver[64];
+	struct utsname u;
+
+	uname(&u);
+	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
+		const struct ps_conf_port *p = &h->conf->port[i];
+
+		if (p->pf[0] != '\0')
+			look_at_vf(h, p->pf);
+		if (ps_host_is_interface(p))
+			look_at_known(h, p->device,
+				ps_host_driver(p->device, driver, sizeof(driver)), u.release);
+	}
+}

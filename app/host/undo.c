@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "undo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <syslog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "change.h"
+
+#define RETRY_S 10
+
+static void
+log_change(void *arg, const struct ps_change *c, enum ps_outcome o, const char *why)
+{
+	(void)arg;
+	syslog(LOG_NOTICE, "undo: %s %s %s: %s", ps_outcome_name(o), c->target, c->key, why);
+}
+
+static void
+sleep_until(uint64_t deadline_ns)
+{
+	const struct timespec t = {
+		.tv_sec = (time_t)(deadline_ns / UINT64_C(1000000000)),
+		.tv_nsec = (long)(deadline_ns % UINT64_C(1000000000)),
+	};
+
+	while (clock_nanosleep(CLOCK_BOOTTIME, TIMER_ABSTIME, &t, NULL) == EINTR)
+		;
+}
+
+/* True when there is nothing left to do. */
+static bool
+try_undo(const char *name, uint64_t deadline_ns)
+{
+	static struct ps_state s;
+	struct ps_err e;
+	int rc = ps_state_open(&s, name, &e);
+
+	if (rc < 0) {
+		syslog(LOG_ERR, "undo: %s", e.text);
+		return false;
+	}
+	/* Confirmed, undone, or another init has set a deadline of its own. */
+	if (s.undo_ns != deadline_ns) {
+		ps_state_close(&s);
+		return true;
+	}
+	s.undo_ns = 0;
+	rc = ps_change_undo(&s, 0, log_change, NULL, &e);
+	if (rc != 0) {
+		s.undo_ns = deadline_ns;
+		ps_state_write(&s, &e);
+	}
+	ps_state_close(&s);
+	return rc == 0;
+}
+
+static void __attribute__((noreturn)) run_timer(const char *name, uint64_t deadline_ns)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+	if (chdir("/") != 0)
+		_exit(1);
+	openlog("penstock", LOG_PID, LOG_DAEMON);
+	sleep_until(deadline_ns);
+	syslog(LOG_WARNING, "undo: %s was not confirmed in time", name);
+	while (!try_undo(name, deadline_ns))
+		sleep(RETRY_S);
+	_exit(0);
+}
+
+int
+ps_undo_start(const struct ps_state *s, const char *name, struct ps_err *e)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return ps_fail(e, errno, "cannot start the undo timer: %s", strerror(errno));
+	if (pid == 0) {
+		/* The lock belongs to the open file, which the parent goes on using. */
+		close(s->lock_fd);
+		setsid();
+		pid = fork();
+		if (pid == 0)
+			run_timer(name, s->undo_ns);
+		_exit(pid < 0);
+	}
+	if (waitpid(pid, &status, 0) != pid || status != 0)
+		return ps_fail(e, EAGAIN, "cannot start the undo timer: too many processes");
+	return 0;
+}

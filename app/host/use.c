@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "use.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hostnet.h"
+#include "ntuple.h"
+#include "tel_client.h"
+#include "text.h"
+
+/* -- the way in -- */
+
+static int
+check_interface(const char *ifname, struct ps_err *e)
+{
+	struct ps_iface_uses u;
+	int rc = ps_iface_uses(ifname, getenv("SSH_CONNECTION"), &u, e);
+
+	if (rc < 0)
+		return rc;
+	if (!u.default_route && !u.ssh && !u.bond && !u.bridge)
+		return 0;
+	return ps_fail(e, EBUSY,
+		"%s: %s; use another port, or say --i-have-another-way-in when you can reach this "
+		"machine without it",
+		ifname, u.why);
+}
+
+static int
+check_pci(const struct ps_conf_port *p, struct ps_err *e)
+{
+	char path[PS_CONF_STRING + 64];
+	struct dirent *d;
+	int rc = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s%s/net",
+		strlen(p->device) < 12 ? "0000:" : "", p->device);
+	dir = opendir(path);
+	while (dir != NULL && rc == 0 && (d = readdir(dir)) != NULL)
+		if (d->d_name[0] != '.')
+			rc = check_interface(d->d_name, e);
+	if (dir != NULL)
+		closedir(dir);
+	return rc;
+}
+
+int
+ps_use_way_in(const struct ps_conf *conf, struct ps_err *e)
+{
+	int rc = 0;
+
+	for (unsigned int i = 0; rc == 0 && i < conf->n_ports; i++) {
+		const struct ps_conf_port *p = &conf->port[i];
+
+		if (p->pf[0] != '\0')
+			rc = check_interface(p->pf, e);
+		if (rc == 0 && ps_text_existsf("/sys/class/net/%s", p->device))
+			rc = check_interface(p->device, e);
+		else if (rc == 0)
+			rc = check_pci(p, e);
+	}
+	return rc;
+}
+
+/* -- in use -- */
+
+bool
+ps_use_running(const char *name)
+{
+	char prefix[PS_CONF_STRING + 16];
+	struct ps_err unused;
+	int fd;
+
+	snprintf(prefix, sizeof(prefix), "penstock-%s", name);
+	fd = ps_tel_connect(prefix, &unused);
+	if (fd >= 0)
+		close(fd);
+	/* EAGAIN: its socket takes the connection, but nobody greets. */
+	return fd >= 0 || fd == -EAGAIN;
+}
+
+/* The process that has /dev/vfio/GROUP open. */
+static bool
+find_opener(const char *group, char *owner, size_t cap)
+{
+	char path[600], link[300];
+	DIR *proc = opendir("/proc"), *fds;
+	struct dirent *p, *f;
+	bool found = false;
+	ssize_t n;
+
+	while (proc != NULL && !found && (p = readdir(proc)) != NULL) {
+		if (!isdigit((unsigned char)p->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/fd", p->d_name);
+		fds = opendir(path);
+		while (fds != NULL && (f = readdir(fds)) != NULL) {
+			snprintf(path, sizeof(path), "/proc/%s/fd/%s", p->d_name, f->d_name);
+			n = readlink(path, link, sizeof(link) - 1);
+			if (n < 0)
+				continue;
+			link[n] = '\0';
+			if (strncmp(link, "/dev/vfio/", 10) != 0 || strcmp(link + 10, group) != 0)
+				continue;
+			snprintf(owner, cap, "%.10s", p->d_name);
+			found = true;
+		}
+		if (fds != NULL)
+			closedir(fds);
+	}
+	if (proc != NULL)
+		closedir(proc);
+	return found;
+}
+
+static int
+check_device(const char *pci, struct ps_err *e)
+{
+	char path[PS_CONF_STRING + 64], group[32], owner[32];
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/iommu_group", pci);
+	if (!ps_text_link(path, group, sizeof(group)) || !find_opener(group, owner, sizeof(owner)))
+		return 0;
+	return ps_fail(e, EBUSY, "%s is in use by process %s; stop it first", pci, owner);
+}
+
+int
+ps_use_busy(const struct ps_conf *conf, const struct ps_state *s, struct ps_err *e)
+{
+	int rc = 0;
+
+	if (ps_use_running(conf->name))
+		return ps_fail(e, EBUSY, "penstock %s is running; stop it first", conf->name);
+	for (unsigned int i = 0; rc == 0 && i < s->n; i++)
+		if (strcmp(s->change[i].kind, "driver") == 0)
+			rc = check_device(s->change[i].target, e);
+	return rc;
+}
+
+/* -- drop rules -- */
+
+static int
+drop_rule(const char *pf, uint32_t addr_be, uint32_t port, struct ps_err *e)
+{
+	struct ps_ntuple_rule rule = {
+		.daddr_be = addr_be, .dport_be = htons((uint16_t)port), .drop = true};
+	enum ps_ntuple_verdict v;
+	int rc = ps_ntuple_find(pf, &rule, &rule.location, &v, e);
+
+	if (rc == 0)
+		rc = ps_ntuple_delete(pf, &rule, e);
+	if (rc == -ENOENT || rc == -EOPNOTSUPP)
+		return 0;
+	return rc < 0 ? rc : 1;
+}
+
+int
+ps_use_drop_rules(const struct ps_conf *conf, struct ps_err *e)
+{
+	int removed = 0;
+
+	for (unsigned int i = 0; i < conf->n_ports; i++) {
+		const char *pf = conf->port[i].pf;
+
+		for (unsigned int j = 0; pf[0] != '\0' && j < conf->n_services; j++) {
+			const struct ps_conf_service *s = &conf->service[j];
+
+			for (uint32_t a = 0; a < s->n_addrs; a++) {
+				int rc = drop_rule(pf, s->addr_be[a], s->port, e);
+
+				if (rc < 0)
+					return rc;
+				removed += rc;
+			}
+		}
+	}
+	return removed;
+}
