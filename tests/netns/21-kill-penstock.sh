@@ -3,9 +3,9 @@
 # Copyright (c) 2026 The Penstock authors
 #
 # kill -9 of penstock in the middle of traffic, sometimes of its consumer too: whatever a client saw
-# acknowledged is in the feed, once, over all lives of penstock. The ring's size changes from life to
-# life, so that the consumer also goes from generation to generation. Clients of a dead penstock
-# live on into the next one.
+# acknowledged is in the feed, once, over all lives of penstock. The ring's size changes with every
+# second life: half of them take a ring up, the others begin a generation. A client of a dead
+# penstock lives on into the next one's time.
 
 . "$(dirname "$0")/lib.sh"
 . "$NETNS_DIR/kill.sh"
@@ -22,7 +22,7 @@ programs=()
 previous=
 start_consumer
 for life in $(seq $((KILLS + 1))); do
-	start_penstock "$TMP/penstock.ini" -o feed.size_mb=$((1 + life % 2)) -- --no-pci
+	start_penstock "$TMP/penstock.ini" -o feed.size_mb=$((1 + life / 2 % 2)) -- --no-pci
 	programs+=("$(program_id)")
 	start_client
 	wait_for 10 acknowledged 100 || fail "client $CLIENTS is not served in life $life"
