@@ -37,6 +37,7 @@
 	X(QUIC_DUPLICATE,     "quic_duplicate",     "packet number seen before, or below the window") \
 	X(QUIC_TOKEN,         "quic_token",         "Retry token forged, expired or of another address") \
 	X(QUIC_RETRIED,       "quic_retried",       "Initial answered with Retry") \
+	X(QUIC_RATE,          "quic_rate",          "Initial over the handshakes begun per second") \
 	X(QUIC_HS_FULL,       "quic_hs_full",       "half-open pool or connection table full") \
 	X(QUIC_REPLY_FULL,    "quic_reply_full",    "stateless answer not sent, queue full") \
 	X(QUIC_CLOSING,       "quic_closing",       "packet for a connection that is closing or draining") \

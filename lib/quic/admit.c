@@ -6,6 +6,72 @@
 
 #include "engine.h"
 
+/* Retry goes on by itself at a quarter of the half-open pool or of the handshakes begun per second,
+ * and off when both stayed below an eighth for a second. */
+#define AUTO_ON      4
+#define AUTO_OFF     8
+#define CALM_NS      PS_SEC_NS
+#define SOURCE_BURST 4 /* minutes of a source's rate that it may save up */
+
+static void
+count_second(struct ps_quic *q, uint64_t now_ns)
+{
+	if (now_ns - q->admission.second_ns < PS_SEC_NS)
+		return;
+	q->admission.second_ns = now_ns;
+	q->admission.begun = 0;
+}
+
+static bool
+retry_wanted(struct ps_quic *q, uint64_t now_ns)
+{
+	uint64_t half_open = q->stats.half_open, begun, rate = q->cfg.handshakes_per_s;
+
+	if (q->cfg.retry != PS_RETRY_AUTO)
+		return q->cfg.retry == PS_RETRY_ALWAYS;
+	count_second(q, now_ns);
+	begun = q->admission.begun;
+	if (half_open * AUTO_ON >= q->limits.handshakes || (rate != 0 && begun * AUTO_ON >= rate))
+		q->stats.retry_on = 1;
+	if (half_open * AUTO_OFF >= q->limits.handshakes || (rate != 0 && begun * AUTO_OFF >= rate))
+		q->admission.calm_ns = now_ns;
+	if (now_ns - q->admission.calm_ns >= CALM_NS)
+		q->stats.retry_on = 0;
+	return q->stats.retry_on != 0;
+}
+
+static bool
+begin_allowed(struct ps_quic *q, uint64_t now_ns)
+{
+	count_second(q, now_ns);
+	return q->cfg.handshakes_per_s == 0 || q->admission.begun++ < q->cfg.handshakes_per_s;
+}
+
+bool
+source_take(struct ps_quic *q, uint32_t addr_be, uint64_t now_ns)
+{
+	uint64_t h = (addr_be ^ q->hash_key[1]) * 0x9e3779b97f4a7c15u, earned;
+	uint32_t full = q->cfg.source_per_min * SOURCE_BURST;
+	typeof(&q->admission.source[0]) s = &q->admission.source[(h >> 32) % SOURCES];
+
+	if (q->cfg.source_per_min == 0)
+		return true;
+	if (s->addr_be != addr_be) {
+		s->addr_be = addr_be;
+		s->tokens = full * 1024;
+		s->at_ns = now_ns;
+	}
+	earned = (now_ns - s->at_ns) / PS_MS_NS * q->cfg.source_per_min * 1024 / 60000;
+	if (earned > 0) {
+		s->tokens = (uint32_t)min_u64(s->tokens + earned, (uint64_t)full * 1024);
+		s->at_ns = now_ns;
+	}
+	if (s->tokens < 1024)
+		return false;
+	s->tokens -= 1024;
+	return true;
+}
+
 static struct ps_cid
 cid_of(const uint8_t *id, size_t len)
 {
@@ -29,7 +95,8 @@ send_retry(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_
 		return;
 	ps_protect_random(q->protect_long, scid.id, scid.len);
 	ps_protect_random(q->protect_long, random, sizeof(random));
-	ps_token_make(q->protect_long, token, random, &dg->flow, &odcid, &scid, now_ns);
+	ps_token_make(
+		q->protect_long, PS_TOKEN_RETRY, token, random, &dg->flow, &odcid, &scid, now_ns);
 	n = ps_pkt_retry_put(r->bytes, &peer, &scid, token, sizeof(token), random[12]);
 	ps_retry_tag(q->protect_long, &odcid, r->bytes, n, r->bytes + n);
 	r->len = (uint16_t)(n + PS_AEAD_TAG);
@@ -59,7 +126,7 @@ send_close(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_
 
 static struct conn *
 new_half_open(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
-	const struct ps_cid *odcid, bool retried, uint64_t now_ns)
+	const struct ps_cid *odcid, enum ps_token_kind token, uint64_t now_ns)
 {
 	struct conn *c = conn_alloc(q);
 	struct handshake *hs;
@@ -78,7 +145,9 @@ new_half_open(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_p
 	c->peer_cid = cid_of(h->scid, h->scid_len);
 	hs->odcid = *odcid;
 	hs->initial_dcid = cid_of(h->dcid, h->dcid_len);
-	hs->retried = hs->validated = retried;
+	hs->retried = token == PS_TOKEN_RETRY;
+	hs->validated = token != 0;
+	q->stats.tokens_used += token == PS_TOKEN_NEW;
 	hs->rx_bytes = dg->len;
 	if (!handshake_begin_tls(q, c, hs)) {
 		handshake_undo(q, c);
@@ -95,7 +164,8 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 {
 	struct ps_cid dcid, odcid;
 	struct ps_pkt_key rx = {0}, tx = {0};
-	bool retried = false;
+	enum ps_token_kind token;
+	bool forged = false;
 	struct conn *c = NULL;
 	uint8_t *text;
 	size_t len;
@@ -107,15 +177,23 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 		return NULL;
 	}
 	odcid = dcid = cid_of(h->dcid, h->dcid_len);
-	if (q->cfg.retry == PS_RETRY_ALWAYS) {
-		/* A token of another length is somebody else's NEW_TOKEN: as good as none, section
-		 * 8.1.3 */
-		if (h->token_len != PS_TOKEN_BYTES) {
-			send_retry(q, dg, h, now_ns);
-			return NULL;
-		}
-		retried = ps_token_check(
-			q->protect_long, h->token, h->token_len, &dg->flow, &dcid, now_ns, &odcid);
+	token = ps_token_claims(h->token, h->token_len);
+	if (token != 0 && !ps_token_check(q->protect_long, h->token, h->token_len, &dg->flow, &dcid,
+				  now_ns, &odcid)) {
+		/* section 8.1.3: what is no Retry token is as good as none */
+		forged = token == PS_TOKEN_RETRY;
+		token = 0;
+	}
+	if (token != PS_TOKEN_RETRY)
+		odcid = dcid;
+	if (token == 0 && !forged && retry_wanted(q, now_ns)) {
+		send_retry(q, dg, h, now_ns);
+		return NULL;
+	}
+	if (!forged && !begin_allowed(q, now_ns)) {
+		ps_drop(q->drops, PS_DROP_QUIC_RATE);
+		q->stats.rate_limited++;
+		return NULL;
 	}
 	ps_initial_keys(&rx, &tx, dcid.id, dcid.len);
 	text = packet_open(q, &rx, 0, pkt, h, &pn, &len);
@@ -123,12 +201,12 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 		ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
 		goto wipe;
 	}
-	if (q->cfg.retry == PS_RETRY_ALWAYS && !retried) { /* section 8.1.2 */
+	if (forged) { /* section 8.1.2 */
 		ps_drop(q->drops, PS_DROP_QUIC_TOKEN);
 		send_close(q, dg, h, &tx, PS_QUIC_INVALID_TOKEN);
 		goto wipe;
 	}
-	c = new_half_open(q, dg, h, &odcid, retried, now_ns);
+	c = new_half_open(q, dg, h, &odcid, token, now_ns);
 	if (c == NULL) {
 		ps_drop(q->drops, PS_DROP_QUIC_HS_FULL);
 		q->stats.refused++;
@@ -137,6 +215,8 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 	}
 	q->handshakes[c->handshake].rx[PS_LEVEL_INITIAL] = rx;
 	q->handshakes[c->handshake].tx[PS_LEVEL_INITIAL] = tx;
+	q->packet.dg = dg;
+	q->packet.id = 0;
 	packet_verified(q, c, PS_LEVEL_INITIAL, h, pkt, pn, text, len, now_ns);
 	handshake_input(q, c, now_ns);
 wipe:

@@ -74,6 +74,20 @@ conn_peer_closed(struct ps_quic *q, struct conn *c, const struct ps_frame *f, ui
 	conn_rearm(q, c);
 }
 
+/* A stateless reset: the peer knows nothing of the connection any more, section 10.3.1. */
+void
+conn_reset(struct ps_quic *q, struct conn *c, uint64_t now_ns)
+{
+	if (c->state != CONN_HANDSHAKE && c->state != CONN_ESTABLISHED)
+		return;
+	c->close = (struct ps_quic_close){.by_peer = true, .reason = "stateless reset"};
+	q->stats.closed_by_peer++;
+	c->close_due_ns = closing_ends(c, now_ns);
+	leave(q, c, CONN_DRAINING);
+	handshake_release(q, c);
+	conn_rearm(q, c);
+}
+
 /* Answered less and less often, section 10.2.1. */
 void
 conn_closing_rx(struct ps_quic *q, struct conn *c)

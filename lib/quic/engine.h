@@ -10,6 +10,8 @@
  *   stream.c     receive streams: limits, reservation, delivery, credit
  *   admit.c      Initials of no connection: Retry, tokens, refusal, a new half-open connection
  *   handshake.c  half-open connections: CRYPTO, TLS steps, keys, completion
+ *   ids.c        connection ids issued and retired, stateless reset
+ *   path.c       address changes: challenge and response
  *   tx.c         datagrams out
  *   loss.c       what was sent: acknowledgements, loss, RTT, probes, congestion window
  *   close.c      closing, draining, end of a connection
@@ -34,11 +36,15 @@
 #define REPLIES           64   /* stateless answers waiting to be sent */
 #define REPLY_BYTES       600  /* fits a Version Negotiation of two 255-byte ids */
 #define HS_SENT           16   /* frames in flight at the Initial and Handshake levels, each */
-#define FRAMES_MAX        (PS_UDP_PAYLOAD_MAX / 2 + 1) /* no frame that is kept apart is shorter than 2 \
-							*/
+#define FRAMES_MAX                                                                                 \
+	(PS_UDP_PAYLOAD_MAX / 2 + 1)    /* no frame that is kept apart is shorter than 2           \
+					 */
 #define ACK_DELAY_NS    (25 * PS_MS_NS) /* the default max_ack_delay, which we keep */
 #define ACK_DELAY_SHIFT 3               /* the default ack_delay_exponent, likewise */
-#define GRANULARITY_NS  PS_MS_NS        /* RFC 9002 section 6.1.2 */
+/* Frames that move nothing: forgiven at once, and per second. A packet costs at least one. */
+#define BUDGET_FULL    10000
+#define BUDGET_PER_S   330
+#define GRANULARITY_NS PS_MS_NS /* RFC 9002 section 6.1.2 */
 
 /* -- packets in flight, loss.c -- */
 
@@ -49,6 +55,9 @@ enum sent_kind {
 	SENT_HANDSHAKE_DONE,
 	SENT_MAX_STREAMS,
 	SENT_MAX_DATA,
+	SENT_NEW_ID,
+	SENT_RETIRE,
+	SENT_NEW_TOKEN,
 	SENT_ACK, /* rides along; lets us forget ranges the peer has seen acknowledged */
 };
 
@@ -56,15 +65,16 @@ enum sent_kind {
 struct sent {
 	uint64_t pn;
 	uint64_t sent_ns;
-	uint64_t value;  /* CRYPTO, STREAM: offset; ACK: largest; MAX_*: the limit */
-	uint64_t stream; /* STREAM: its id */
+	uint64_t value;  /* CRYPTO: offset; STREAM: id; ACK: largest; MAX_*: limit; ids: sequence */
 	uint32_t slot;   /* STREAM: its send slot */
+	uint16_t offset; /* STREAM */
 	uint16_t len;    /* CRYPTO, STREAM */
 	uint16_t bytes;  /* of the packet, in its first frame; else 0 */
 	uint8_t kind;
-	bool fin;
-	bool first; /* of its packet */
-	bool gone;  /* acknowledged or lost: waits for the ring's tail to pass */
+	bool fin : 1;
+	bool first : 1; /* of its packet */
+	bool ect : 1;   /* the packet left marked ECT(0) */
+	bool gone : 1;  /* acknowledged or lost: waits for the ring's tail to pass */
 };
 
 /* Ring in packet-number order. */
@@ -81,6 +91,8 @@ struct space {
 	uint64_t rx_largest_ns;     /* when it came */
 	uint64_t ack_due_ns;        /* an acknowledgement must leave by then; PS_NEVER: none owed */
 	uint32_t unacked_eliciting; /* ack-eliciting packets received since our last ACK */
+	uint32_t rx_ecn[3];         /* packets received with ECT(0), ECT(1), CE */
+	uint32_t acked_ecn[3];      /* the peer's counts of ours, as last believed */
 
 	uint64_t tx_next;
 	uint64_t tx_acked;          /* largest acknowledged + 1; 0: none */
@@ -174,6 +186,49 @@ struct sender {
 	uint32_t ready_head, ready_tail; /* list: with bytes to send */
 };
 
+/* -- connection ids, ids.c -- */
+
+#define OUR_IDS    4 /* valid at once, the handshake's included */
+#define PEER_IDS   2 /* our active_connection_id_limit: the default */
+#define RETIRE_MAX 4 /* retirements waiting to be sent */
+
+struct peer_id {
+	uint64_t seq;
+	struct ps_cid cid;
+	bool has_token;
+	uint8_t reset_token[16];
+};
+
+struct ids {
+	uint32_t ours[OUR_IDS]; /* sequence numbers, which are the ids' nonces; NONE: none */
+	uint32_t our_next;
+	uint8_t peer_limit; /* ids of ours that the peer keeps */
+	uint8_t announce;   /* bit per place in ours: NEW_CONNECTION_ID is due */
+	uint8_t n_peer, n_retire;
+	struct peer_id peer[PEER_IDS];
+	uint64_t retired_below;
+	uint64_t retire[RETIRE_MAX];
+};
+
+/* -- paths, path.c -- */
+
+struct path {
+	bool probing;    /* a new address is to prove itself */
+	uint8_t left;    /* challenges that may still be sent */
+	bool answer_due; /* PATH_RESPONSE */
+	uint8_t challenge[8], answer[8];
+	struct ps_flow4 flow, answer_flow;
+	uint64_t link, answer_link;
+	uint64_t due_ns;             /* of the next challenge */
+	uint64_t rx_bytes, tx_bytes; /* at the new address, for the amplification limit */
+};
+
+struct path_out {
+	struct ps_flow4 flow;
+	uint64_t link;
+	size_t limit; /* bytes to fill the datagram to */
+};
+
 /* -- connections -- */
 
 enum conn_state { CONN_FREE, CONN_HANDSHAKE, CONN_ESTABLISHED, CONN_CLOSING, CONN_DRAINING };
@@ -187,7 +242,9 @@ struct conn {
 	uint64_t link;
 	struct ps_pkt_key rx, tx; /* 1-RTT, of the current key phase */
 	bool phase;               /* key phase bit */
-	uint64_t phase_pn;        /* lowest packet number received in this phase */
+	uint64_t phase_pn;        /* lowest packet number received in this phase; PS_NEVER: none */
+	uint64_t phase_tx_pn;     /* first packet number sent in this phase */
+	uint64_t forged;          /* packets that did not verify */
 	bool keys;                /* 1-RTT keys installed */
 	bool confirmed;
 	bool queued;  /* on the ready list */
@@ -235,6 +292,12 @@ struct conn {
 
 	uint64_t handshake_due_ns;
 	struct ps_cid peer_cid, our_cid;
+	struct ids ids;
+	struct path path;
+	bool ecn_off; /* our marks do not come through, RFC 9000 section 13.4.2 */
+	bool send_new_token;
+	uint32_t budget;    /* frames without progress that are still forgiven */
+	uint64_t budget_ns; /* when it was last filled */
 	struct ps_peer peer;
 	struct sender send;
 };
@@ -256,6 +319,21 @@ struct reply {
 	uint64_t link;
 	uint16_t len;
 	uint8_t bytes[REPLY_BYTES];
+};
+
+/* -- admission, admit.c -- */
+
+#define SOURCES 4096 /* addresses remembered; a colliding one takes the place */
+
+struct admission {
+	uint64_t second_ns; /* start of the second that is counted */
+	uint32_t begun;     /* handshakes begun in it */
+	uint64_t calm_ns;   /* Retry goes off when it has been calm since then for a while */
+	struct {
+		uint32_t addr_be;
+		uint32_t tokens; /* connections, in 1/1024 */
+		uint64_t at_ns;
+	} source[SOURCES];
 };
 
 struct ps_quic {
@@ -283,6 +361,14 @@ struct ps_quic {
 
 	uint32_t ready_head, ready_tail; /* connections with something to send */
 	uint32_t reply_head, reply_tail;
+	uint64_t reset_due_ns; /* no stateless reset before */
+	struct admission admission;
+	/* the packet being handled, for frames that ask where it came from */
+	struct {
+		const struct ps_datagram *dg;
+		uint32_t id;       /* sequence number of our id that it used */
+		uint32_t progress; /* frames of it that moved something */
+	} packet;
 	struct reply replies[REPLIES];
 	struct wheel wheel;
 	struct ps_frame frames[FRAMES_MAX];
@@ -333,6 +419,8 @@ void keys_install(struct conn *c, const struct ps_tls_secret *s);
 /* Opens a short-header packet whose header protection is off, following the peer's key update. */
 bool keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t aad_len,
 	size_t text_len, uint64_t now_ns);
+/* Begins a key update of our own when the AEAD's limit comes near, RFC 9001 section 6.6. */
+void keys_refresh(struct ps_quic *q, struct conn *c);
 void keys_wipe(struct conn *c);
 
 /* frames.c: the frames of one verified packet. Without room for all of them nothing happens: the
@@ -377,6 +465,9 @@ void handshake_drop_initial(struct ps_quic *q, struct conn *c);
 void handshake_release(struct ps_quic *q, struct conn *c);
 
 /* admit.c */
+/* Whether a source may have another connection; charges it. Called when its handshake is complete
+ * and not before: an address that is not proven must cost its owner nothing. */
+bool source_take(struct ps_quic *q, uint32_t addr_be, uint64_t now_ns);
 /* An Initial that belongs to no connection; the half-open connection it made, or NULL. */
 struct conn *initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h,
 	uint8_t *pkt, uint64_t now_ns);
@@ -398,13 +489,37 @@ void rtt_init(struct rtt *r);
 uint32_t sent_room(const struct space *s);
 void sent_add(struct space *s, const struct sent *e);
 /* False: acknowledges a packet we never sent. */
-bool ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_ack *ack,
+bool ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_frame *f,
 	uint64_t now_ns);
 void space_discard(struct conn *c, struct space *s);
 uint64_t loss_due(struct ps_quic *q, struct conn *c);
 void loss_timer(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 uint64_t pto_ns(const struct conn *c, enum ps_level level);
 bool window_open(const struct ps_quic *q, const struct conn *c);
+
+/* ids.c */
+void ids_start(struct ps_quic *q, struct conn *c);
+bool ids_live(const struct conn *c, uint32_t seq);
+void ids_announce(struct conn *c);
+/* The next NEW_CONNECTION_ID or RETIRE_CONNECTION_ID: bytes written (0: none), its record in *e. */
+size_t ids_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sent *e);
+void ids_lost(struct conn *c, const struct sent *e);
+/* Frames about ids; 0 or the error to close with. */
+uint64_t ids_retired(struct conn *c, uint64_t seq, uint32_t packet_seq);
+uint64_t ids_received(struct conn *c, const struct ps_frame *f);
+void reset_reply(
+	struct ps_quic *q, const struct ps_datagram *dg, const uint8_t *cid, uint64_t now_ns);
+bool reset_received(const struct conn *c, const uint8_t *datagram, size_t len);
+
+/* path.c */
+void path_seen(struct ps_quic *q, struct conn *c, const struct ps_datagram *dg, bool newest,
+	uint64_t now_ns);
+void path_challenged(struct ps_quic *q, struct conn *c, const struct ps_frame *f);
+void path_response(struct ps_quic *q, struct conn *c, const struct ps_frame *f);
+uint64_t path_due(const struct conn *c);
+bool path_wants_tx(const struct conn *c, uint64_t now_ns);
+void path_defer(struct conn *c, uint64_t now_ns);
+size_t path_frame(struct conn *c, uint8_t *p, size_t cap, struct path_out *out, uint64_t now_ns);
 
 /* send.c */
 void send_acked(struct ps_quic *q, struct conn *c, const struct sent *e);
@@ -420,6 +535,7 @@ void client_answered(struct ps_quic *q, struct conn *c, const struct ps_pkt_hdr 
 void conn_close(struct ps_quic *q, struct conn *c, bool app, uint64_t code, uint64_t frame_type,
 	const char *reason, uint64_t now_ns);
 void conn_peer_closed(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_t now_ns);
+void conn_reset(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 void conn_closing_rx(struct ps_quic *q, struct conn *c);
 void conn_free(struct ps_quic *q, struct conn *c);
 

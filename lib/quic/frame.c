@@ -309,6 +309,20 @@ ps_frame_ack_put(uint8_t *p, size_t cap, const struct ps_ranges *s, uint64_t del
 	return w - p;
 }
 
+size_t
+ps_frame_ack_ecn(uint8_t *p, size_t len, size_t cap, const uint64_t counts[3])
+{
+	size_t n = len;
+
+	for (int i = 0; i < 3; i++) {
+		if (n + ps_varint_size(counts[i]) > cap)
+			return len;
+		n += ps_varint_put(p + n, counts[i]);
+	}
+	p[0] = PS_FRAME_ACK_ECN;
+	return n;
+}
+
 /* How much of len bytes fits in cap behind a head of so many bytes. The length field takes two
  * bytes at most, because packets stay far below 16 KiB. */
 static size_t
@@ -392,6 +406,42 @@ ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint64_t v)
 		return 0;
 	p[0] = type;
 	return 1 + ps_varint_put(p + 1, v);
+}
+
+size_t
+ps_frame_ncid_put(uint8_t *p, size_t cap, uint64_t seq, const uint8_t *cid, size_t cid_len,
+	const uint8_t reset_token[16])
+{
+	uint8_t *w = p;
+
+	if (1 + ps_varint_size(seq) + 1 + 1 + cid_len + 16 > cap)
+		return 0;
+	*w++ = PS_FRAME_NEW_CONNECTION_ID;
+	w += ps_varint_put(w, seq);
+	*w++ = 0;
+	*w++ = (uint8_t)cid_len;
+	memcpy(w, cid, cid_len);
+	memcpy(w + cid_len, reset_token, 16);
+	return w - p + cid_len + 16;
+}
+
+size_t
+ps_frame_path_put(uint8_t *p, size_t cap, enum ps_frame_type type, const uint8_t data[8])
+{
+	if (cap < 9)
+		return 0;
+	p[0] = type;
+	memcpy(p + 1, data, 8);
+	return 9;
+}
+
+size_t
+ps_frame_new_token_put(uint8_t *p, size_t cap, const uint8_t *token, size_t len)
+{
+	if (1 + ps_varint_size(len) + len > cap)
+		return 0;
+	p[0] = PS_FRAME_NEW_TOKEN;
+	return 1 + put_data(p + 1, token, len);
 }
 
 size_t

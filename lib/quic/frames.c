@@ -50,11 +50,10 @@ check_all(struct ps_quic *q, struct conn *c, int n, uint64_t now_ns)
 {
 	for (int i = 0; i < n; i++) {
 		const struct ps_frame *f = &q->frames[i];
-		bool server_only =
-			f->type == PS_FRAME_NEW_TOKEN || f->type == PS_FRAME_HANDSHAKE_DONE;
 
-		/* RFC 9000 sections 19.7 and 19.20; 19.16: our only id is the one in use */
-		if ((q->cfg.server && server_only) || f->type == PS_FRAME_RETIRE_CONNECTION_ID) {
+		/* RFC 9000 sections 19.7 and 19.20 */
+		if (q->cfg.server &&
+			(f->type == PS_FRAME_NEW_TOKEN || f->type == PS_FRAME_HANDSHAKE_DONE)) {
 			conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, f->type, "", now_ns);
 			return false;
 		}
@@ -76,13 +75,15 @@ static void
 apply(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_frame *f,
 	uint64_t now_ns)
 {
+	uint64_t error = 0;
+
 	switch ((enum ps_frame_type)f->type) {
 	case PS_FRAME_STREAM:
 		stream_data(q, c, f, now_ns);
 		break;
 	case PS_FRAME_ACK:
 	case PS_FRAME_ACK_ECN:
-		if (!ack_receive(q, c, level, &f->ack, now_ns)) /* RFC 9000 section 13.1 */
+		if (!ack_receive(q, c, level, f, now_ns)) /* RFC 9000 section 13.1 */
 			conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, f->type,
 				"acknowledges what was not sent", now_ns);
 		break;
@@ -101,21 +102,38 @@ apply(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_fr
 	case PS_FRAME_HANDSHAKE_DONE:
 		handshake_confirm(q, c);
 		break;
+	case PS_FRAME_NEW_CONNECTION_ID:
+		error = ids_received(c, f);
+		break;
+	case PS_FRAME_RETIRE_CONNECTION_ID:
+		error = ids_retired(c, f->ncid.seq, q->packet.id);
+		break;
+	case PS_FRAME_PATH_CHALLENGE:
+		path_challenged(q, c, f);
+		break;
+	case PS_FRAME_PATH_RESPONSE:
+		path_response(q, c, f);
+		break;
 	case PS_FRAME_CONNECTION_CLOSE:
 	case PS_FRAME_CONNECTION_CLOSE_APP:
 		conn_peer_closed(q, c, f, now_ns);
 		break;
-	default: /* valid, and nothing follows from it for an endpoint with one id and one path */
+	default: /* valid, and nothing follows from it here */
 		break;
 	}
+	if (error != 0)
+		conn_close(q, c, false, error, f->type, "", now_ns);
 }
 
 static void
-count_received(struct space *s, enum ps_level level, uint64_t pn, bool eliciting, uint64_t now_ns)
+count_received(struct space *s, enum ps_level level, uint64_t pn, uint8_t ecn, bool eliciting,
+	uint64_t now_ns)
 {
 	bool in_order = pn == s->rx_next;
 
 	ps_ranges_add(&s->rx, pn);
+	if (ecn != 0) /* RFC 3168: 2 is ECT(0), 1 is ECT(1), 3 is CE */
+		s->rx_ecn[ecn == 2 ? 0 : ecn == 1 ? 1 : 2]++;
 	if (pn >= s->rx_next) {
 		s->rx_next = pn + 1;
 		s->rx_largest_ns = now_ns;
@@ -130,12 +148,35 @@ count_received(struct space *s, enum ps_level level, uint64_t pn, bool eliciting
 		s->ack_due_ns = now_ns + ACK_DELAY_NS - TICK_NS; /* timers are late by that */
 }
 
+/* A peer pays for frames that move nothing, and for packets without frames worth keeping; what it
+ * spent comes back slowly. No client that has anything to send comes near the end of it. */
+static void
+charge(struct ps_quic *q, struct conn *c, uint32_t n, uint64_t now_ns)
+{
+	uint32_t cost = n > q->packet.progress ? n - q->packet.progress : n == 0;
+	uint64_t earned = (now_ns - c->budget_ns) / PS_MS_NS * BUDGET_PER_S / 1000;
+
+	if (cost == 0 || c->state > CONN_ESTABLISHED)
+		return;
+	if (earned > 0) {
+		c->budget = (uint32_t)min_u64(c->budget + earned, BUDGET_FULL);
+		c->budget_ns = now_ns;
+	}
+	if (cost > c->budget) {
+		q->stats.closed_no_progress++;
+		conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, 0, "no progress", now_ns);
+		return;
+	}
+	c->budget -= cost;
+}
+
 void
 frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_t pn,
 	const uint8_t *text, size_t len, uint64_t now_ns)
 {
 	enum ps_level level = level_of(type);
 	bool eliciting;
+	uint8_t ecn;
 	int n = parse_all(q, c, type, text, len, &eliciting, now_ns);
 
 	if (n < 0 || !check_all(q, c, n, now_ns))
@@ -145,8 +186,12 @@ frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_
 		return;
 	}
 	/* Committed from here on. Counted before the frames: one of them may end the level. */
-	count_received(conn_space(q, c, level), level, pn, eliciting, now_ns);
+	ecn = q->packet.dg->ecn & 3;
+	q->stats.ecn_ce += ecn == 3;
+	q->packet.progress = 0;
+	count_received(conn_space(q, c, level), level, pn, ecn, eliciting, now_ns);
 	c->idle_from_ns = now_ns;
 	for (int i = 0; i < n && c->state <= CONN_ESTABLISHED; i++)
 		apply(q, c, level, &q->frames[i], now_ns);
+	charge(q, c, (uint32_t)n, now_ns);
 }

@@ -136,6 +136,8 @@ handshake_begin_tls(struct ps_quic *q, struct conn *c, struct handshake *hs)
 		t.original_dcid = hs->odcid;
 		t.has_retry_scid = hs->retried;
 		t.retry_scid = hs->initial_dcid;
+		t.has_reset_token = true;
+		ps_reset_token(q->protect, c->our_cid.id, t.reset_token);
 	}
 	c->data_granted = t.initial_max_data;
 	if (!ps_tls_begin(q->cfg.tls, &hs->io))
@@ -221,6 +223,7 @@ crypto_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const str
 	else
 		memcpy(rx->buf + f->stream.offset, f->data, f->len);
 	bits_set(rx->have, (uint32_t)f->stream.offset, (uint32_t)f->stream.offset + f->len, &ready);
+	q->packet.progress += ready > rx->ready;
 	rx->ready = (uint16_t)ready;
 }
 
@@ -249,6 +252,10 @@ peer_params(struct ps_quic *q, struct conn *c, struct handshake *hs)
 	c->send.max_data = t.initial_max_data;
 	c->send.max_streams = t.initial_max_streams_uni;
 	c->send.stream_bytes = t.initial_max_stream_data_uni;
+	c->ids.peer_limit = (uint8_t)min_u64(OUR_IDS, t.active_connection_id_limit);
+	c->ids.peer[0] = (struct peer_id){.cid = c->peer_cid, .has_token = t.has_reset_token};
+	memcpy(c->ids.peer[0].reset_token, t.reset_token, sizeof(t.reset_token));
+	c->ids.n_peer = 1;
 	hs->peer_tp_read = true;
 	return true;
 }
@@ -267,8 +274,14 @@ complete(struct ps_quic *q, struct conn *c, struct handshake *hs, uint64_t now_n
 	q->stats.handshakes_done++;
 	if (q->cfg.server) {
 		c->confirmed = true;
-		c->send_handshake_done = true;
+		c->send_handshake_done = c->send_new_token = true;
+		ids_announce(c);
 		handshake_release(q, c);
+		if (!source_take(q, c->peer.addr_be, now_ns)) {
+			q->stats.source_limited++;
+			conn_close(q, c, true, 2, 0, "disallowed", now_ns);
+			return;
+		}
 		streams_credit(q, c, now_ns);
 	}
 	if (q->cfg.events.connected != NULL)
@@ -364,6 +377,7 @@ handshake_confirm(struct ps_quic *q, struct conn *c)
 	if (c->confirmed)
 		return;
 	c->confirmed = true;
+	ids_announce(c);
 	handshake_release(q, c);
 }
 

@@ -5,6 +5,8 @@
 
 #include "engine.h"
 
+#define UPDATE_PACKETS (UINT64_C(1) << 22) /* half of what AES-GCM may seal under one key */
+
 /* hp: the header protection key of that direction, which next may contain. */
 static void
 derive_next(struct ps_pkt_key *next, const uint8_t hp[16], uint8_t *secret)
@@ -29,15 +31,22 @@ keys_install(struct conn *c, const struct ps_tls_secret *s)
 	c->keys = true;
 }
 
-/* The peer's packet verified under the next keys: so do ours from now on (section 6.2). */
 static void
-update(struct conn *c, uint64_t pn, uint64_t now_ns)
+turn(struct conn *c)
 {
 	c->rx_old = c->rx;
 	c->rx = c->rx_next;
 	derive_next(&c->rx_next, c->rx.hp, c->rx_secret);
 	derive_next(&c->tx, c->tx.hp, c->tx_secret);
 	c->phase = !c->phase;
+	c->phase_tx_pn = c->app.tx_next;
+}
+
+/* The peer's packet verified under the next keys: so do ours from now on (section 6.2). */
+static void
+update(struct conn *c, uint64_t pn, uint64_t now_ns)
+{
+	turn(c);
 	c->phase_pn = pn;
 	c->old_until_ns = now_ns + 3 * pto_ns(c, PS_LEVEL_APP); /* section 6.5 */
 }
@@ -51,6 +60,8 @@ keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t a
 	if (phase == c->phase) {
 		if (!ps_open(q->protect, &c->rx, pn, pkt, aad_len, text_len))
 			return false;
+		if (c->phase_pn == PS_NEVER) /* the answer to an update of ours */
+			c->old_until_ns = now_ns + 3 * pto_ns(c, PS_LEVEL_APP);
 		c->phase_pn = min_u64(c->phase_pn, pn);
 		return true;
 	}
@@ -62,6 +73,18 @@ keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t a
 	update(c, pn, now_ns);
 	q->stats.key_updates++;
 	return true;
+}
+
+void
+keys_refresh(struct ps_quic *q, struct conn *c)
+{
+	/* the last update has to be answered first, section 6.1 */
+	if (!c->confirmed || c->phase_pn == PS_NEVER ||
+		c->app.tx_next - c->phase_tx_pn < UPDATE_PACKETS)
+		return;
+	turn(c);
+	c->phase_pn = c->old_until_ns = PS_NEVER;
+	q->stats.key_updates++;
 }
 
 void

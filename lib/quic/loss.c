@@ -105,6 +105,13 @@ frame_again(struct ps_quic *q, struct conn *c, enum ps_level level, const struct
 	case SENT_MAX_DATA:
 		c->send_max_data |= e->value == c->data_granted;
 		break;
+	case SENT_NEW_ID:
+	case SENT_RETIRE:
+		ids_lost(c, e);
+		break;
+	case SENT_NEW_TOKEN:
+		c->send_new_token = true;
+		break;
 	case SENT_PING:
 	case SENT_ACK:
 		break;
@@ -194,12 +201,39 @@ frame_acked(struct ps_quic *q, struct conn *c, struct space *s, struct sent *e)
 		ps_ranges_forget(&s->rx, e->value);
 }
 
+/* RFC 9000 section 13.4.2: marks that the path or the peer loses are not set any more; CE counts as
+ * loss does. Counts of old ACK frames that come late are below what is believed, and ignored. */
+static void
+ecn_check(struct conn *c, struct space *s, const struct ps_frame *f, uint32_t ect)
+{
+	const uint64_t counts[3] = {f->ack.ect0, f->ack.ect1, f->ack.ce};
+	uint64_t more = 0;
+
+	if (f->type != PS_FRAME_ACK_ECN) {
+		c->ecn_off = true;
+		return;
+	}
+	for (int i = 0; i < 3; i++)
+		if (counts[i] > s->acked_ecn[i])
+			more += counts[i] - s->acked_ecn[i];
+	if (more < ect || counts[1] > 0) {
+		c->ecn_off = true;
+		return;
+	}
+	if (counts[2] > s->acked_ecn[2] && s == &c->app)
+		congestion(c, f->ack.largest);
+	for (int i = 0; i < 3; i++)
+		s->acked_ecn[i] = (uint32_t)max_u64(s->acked_ecn[i], counts[i]);
+}
+
 /* Walks our frames newest first beside the peer's ranges largest first: O(sent + ranges). */
 bool
-ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_ack *ack,
+ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_frame *f,
 	uint64_t now_ns)
 {
 	struct space *s = conn_space(q, c, level);
+	const struct ps_ack *ack = &f->ack;
+	uint32_t ect = 0;
 	const uint8_t *cursor = ack->ranges;
 	uint64_t range = 0, delay_ns;
 	struct ps_range r;
@@ -227,11 +261,15 @@ ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const struct
 		}
 		if (level == PS_LEVEL_APP)
 			window_grow(c, e);
+		ect += e->first && e->ect;
 		frame_acked(q, c, s, e);
 		any = true;
 	}
 	sent_trim(&s->sent);
+	if (ect > 0)
+		ecn_check(c, s, f, ect);
 	if (any) {
+		q->packet.progress++;
 		c->pto_count = 0;
 		detect_lost(q, c, level, now_ns);
 	}

@@ -32,7 +32,7 @@ struct ps_protect {
 	uint64_t expansions;   /* keys expanded so far */
 	uint64_t random_count; /* blocks drawn */
 	struct gcm_context_data ctx;
-	struct ps_aes_key cid_make, cid_read, random;
+	struct ps_aes_key cid_make, cid_read, reset, random;
 	struct gcm_key_data retry, token;
 	struct gcm_key_data line[];
 };
@@ -263,6 +263,7 @@ ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *keys)
 	ps_aes_expand(&p->cid_make, keys->cid_key);
 	ps_aes_invert(&p->cid_read, &p->cid_make);
 	p->pre(keys->token_key, &p->token);
+	ps_aes_expand(&p->reset, keys->reset_key);
 }
 
 /* Only processes of this machine read our ids: words in its own byte order. */
@@ -292,6 +293,14 @@ ps_cid_read(
 	parts->generation = word[1];
 	parts->nonce = word[2];
 	return true;
+}
+
+/* A block cipher of an id that nobody chooses but us: as good as a keyed hash. */
+void
+ps_reset_token(const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], uint8_t token[16])
+{
+	_mm_storeu_si128(
+		(void *)token, ps_aes_encrypt(&p->reset, _mm_loadu_si128((const void *)cid)));
 }
 
 void

@@ -92,6 +92,7 @@ struct ps_cid_parts {
 struct ps_static_keys {
 	uint8_t cid_key[16];
 	uint8_t token_key[16];
+	uint8_t reset_key[16];
 };
 
 /* Sets the keys that ids and tokens are made with; call once before the functions below. */
@@ -102,16 +103,30 @@ void ps_cid_make(
 bool ps_cid_read(
 	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts);
 
-/* -- Retry tokens (RFC 9000 section 8.1.2): stateless, bound to address, id and time -- */
+/* The stateless reset token of one of our ids, RFC 9000 section 10.3.2. */
+void ps_reset_token(
+	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], uint8_t token[16]);
 
-#define PS_TOKEN_BYTES   (12 + 8 + 1 + PS_CID_MAX + PS_AEAD_TAG) /* nonce, time, ODCID, tag */
-#define PS_TOKEN_LIFE_NS (UINT64_C(15) * 1000000000)
+/* -- address tokens (RFC 9000 section 8.1): stateless, bound to address and time -- */
 
-/* nonce: 12 random bytes. retry_scid: the id the client must answer to; bound, not stored. */
-void ps_token_make(struct ps_protect *p, uint8_t token[PS_TOKEN_BYTES], const uint8_t nonce[12],
-	const struct ps_flow4 *client, const struct ps_cid *odcid, const struct ps_cid *retry_scid,
-	uint64_t now_ns);
-/* True when we made it for this flow and id less than PS_TOKEN_LIFE_NS ago; fills odcid. */
+enum ps_token_kind {
+	PS_TOKEN_RETRY = 1, /* also bound to ports, to the client's first id and the Retry's */
+	PS_TOKEN_NEW = 2,   /* of a NEW_TOKEN frame: for the address's next connections */
+};
+
+/* kind, nonce, time, ODCID, tag */
+#define PS_TOKEN_BYTES       (1 + 12 + 8 + 1 + PS_CID_MAX + PS_AEAD_TAG)
+#define PS_TOKEN_LIFE_NS     (UINT64_C(15) * 1000000000)
+#define PS_TOKEN_NEW_LIFE_NS (UINT64_C(86400) * 1000000000)
+
+/* nonce: 12 random bytes. odcid and retry_scid (the id the client must answer to; bound, not
+ * stored) are NULL for PS_TOKEN_NEW. */
+void ps_token_make(struct ps_protect *p, enum ps_token_kind kind, uint8_t token[PS_TOKEN_BYTES],
+	const uint8_t nonce[12], const struct ps_flow4 *client, const struct ps_cid *odcid,
+	const struct ps_cid *retry_scid, uint64_t now_ns);
+/* The kind a token claims to be of; 0 for one that we never made. */
+enum ps_token_kind ps_token_claims(const uint8_t *token, size_t len);
+/* True when we made it, for this flow and (Retry) id, and its life has not ended; fills odcid. */
 bool ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
 	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
 	struct ps_cid *odcid);

@@ -15,10 +15,11 @@ ps_quic_defaults(struct ps_quic_limits *l, struct ps_quic_config *c)
 	*l = (struct ps_quic_limits){.conns = 4096,
 		.handshakes = 1024,
 		.streams = 16384,
-		.sent_packets = 64,
+		.sent_packets = 32,
 		.key_cache = 4096};
 	*c = (struct ps_quic_config){.server = true,
 		.handshake_timeout_ms = 2000,
+		.retry = PS_RETRY_AUTO,
 		.idle_timeout_ms = 30000,
 		.stream_bytes = 4096,
 		.stream_window = 512,
@@ -178,6 +179,9 @@ ps_quic_new(
 	q->datagrams_seen = 0;
 	q->ready_head = q->ready_tail = NONE;
 	q->reply_head = q->reply_tail = 0;
+	q->reset_due_ns = 0;
+	memset(&q->admission, 0, sizeof(q->admission));
+	memset(&q->packet, 0, sizeof(q->packet));
 	wheel_init(&q->wheel);
 	make_lists(q, o.sent);
 	return q;
@@ -202,7 +206,6 @@ ps_quic_stats(const struct ps_quic *q)
 struct conn *
 conn_alloc(struct ps_quic *q)
 {
-	struct ps_cid_parts parts = {.worker = q->cfg.worker};
 	struct conn *c, keep;
 
 	if (q->conn_spare_head == NONE)
@@ -231,10 +234,8 @@ conn_alloc(struct ps_quic *q)
 	c->send.window = (uint64_t)INITIAL_WINDOW_PACKETS * c->datagram_bytes;
 	c->send.threshold = PS_NEVER;
 	c->send.streams = c->send.ready_head = NONE;
-	parts.slot = c->slot;
-	parts.generation = c->generation;
-	c->our_cid.len = PS_OUR_CID_LEN;
-	ps_cid_make(q->protect, &parts, c->our_cid.id);
+	c->budget = BUDGET_FULL;
+	ids_start(q, c);
 	return c;
 }
 

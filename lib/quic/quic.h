@@ -34,11 +34,12 @@ struct ps_quic_limits {
 	uint32_t handshakes;   /* half-open at once */
 	uint32_t streams;      /* receive streams with bytes missing, over all connections */
 	uint32_t send_streams; /* client role: streams not yet acknowledged; 0 in a server */
-	uint32_t sent_packets; /* frames in flight per connection, a power of two; 64 in a server */
+	uint32_t sent_packets; /* frames in flight per connection, a power of two; 32 in a server */
 	uint32_t key_cache;    /* expanded keys held, a power of two */
 };
 
-enum ps_retry { PS_RETRY_OFF, PS_RETRY_ALWAYS };
+/* AUTO: on while many handshakes are half-open or begin per second. */
+enum ps_retry { PS_RETRY_OFF, PS_RETRY_ALWAYS, PS_RETRY_AUTO };
 
 /* How a connection ended; code is a transport error (wire.h) unless app is set. */
 struct ps_quic_close {
@@ -66,8 +67,10 @@ struct ps_quic_events {
 
 struct ps_quic_config {
 	bool server;
-	uint8_t worker;                /* goes into our connection ids */
-	enum ps_retry retry;           /* server */
+	uint8_t worker;            /* goes into our connection ids */
+	enum ps_retry retry;       /* server */
+	uint32_t handshakes_per_s; /* begun at most, 0: no limit; server */
+	uint32_t source_per_min;   /* completed per source address at most, 0: no limit; server */
 	uint32_t handshake_timeout_ms; /* half-open connections live this long at most */
 	uint32_t idle_timeout_ms;      /* advertised */
 	uint32_t stream_bytes;         /* most bytes of one stream: its window, never extended */
@@ -108,6 +111,14 @@ void ps_quic_defaults(struct ps_quic_limits *l, struct ps_quic_config *c);
 	X(streams_open,         "receive streams with bytes missing now") \
 	X(stream_credit,        "stream limit increases granted (streams)") \
 	X(credit_refused,       "times no stream credit was given for want of room") \
+	X(retry_on,             "1 while new clients have to prove their address") \
+	X(rate_limited,         "Initials not taken for the handshakes begun per second") \
+	X(source_limited,       "connections over the limit of their source address") \
+	X(tokens_used,          "connections that came with a NEW_TOKEN of ours") \
+	X(resets_tx,            "stateless resets sent") \
+	X(paths_moved,          "connections whose peer proved a new address") \
+	X(closed_no_progress,   "connections closed for packets that moved nothing") \
+	X(ecn_ce,               "packets received with Congestion Experienced") \
 	X(acks_tx,              "packets sent with an acknowledgement") \
 	X(packets_lost,         "packets of ours declared lost") \
 	X(probes,               "probe timeouts") \

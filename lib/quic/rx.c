@@ -3,6 +3,8 @@
 
 #include "engine.h"
 
+#define FORGED_MAX (UINT64_C(1) << 36) /* within the integrity limit of every cipher */
+
 /* A short-header packet of the burst, in stages. */
 struct short_packet {
 	struct conn *c;
@@ -10,6 +12,8 @@ struct short_packet {
 	struct ps_datagram *dg;
 	uint8_t *pkt;
 	uint16_t size, aad_len;
+	uint32_t id; /* sequence number of our id in it */
+	bool other_path;
 	uint64_t pn;
 };
 
@@ -28,17 +32,22 @@ touch(struct burst *b, struct conn *c)
 	b->touched[b->n_touched++] = c;
 }
 
+/* The connection an id of ours names, or NULL; *ours: we made the id, whatever became of it. */
 static struct conn *
-find_by_cid(struct ps_quic *q, const uint8_t *dcid, size_t dcid_len)
+find_by_cid(struct ps_quic *q, const uint8_t *dcid, size_t dcid_len, bool *ours, uint32_t *id)
 {
 	struct ps_cid_parts parts;
 	struct conn *c;
 
-	if (dcid_len != PS_OUR_CID_LEN || !ps_cid_read(q->protect, dcid, &parts) ||
-		parts.slot >= q->limits.conns || parts.worker != q->cfg.worker)
+	*ours = dcid_len == PS_OUR_CID_LEN && ps_cid_read(q->protect, dcid, &parts) &&
+		parts.slot < q->limits.conns && parts.worker == q->cfg.worker;
+	if (!*ours)
 		return NULL;
 	c = &q->conns[parts.slot];
-	return c->state != CONN_FREE && c->generation == parts.generation ? c : NULL;
+	*id = parts.nonce;
+	if (c->state == CONN_FREE || c->generation != parts.generation || !ids_live(c, *id))
+		return NULL;
+	return c;
 }
 
 static bool
@@ -102,6 +111,8 @@ long_receive(struct ps_quic *q, struct conn *c, struct ps_datagram *dg, const st
 		ps_drop(q->drops, PS_DROP_QUIC_INITIAL_SMALL);
 		return;
 	}
+	q->packet.dg = dg;
+	q->packet.id = 0;
 	s = &hs->space[level];
 	text = packet_open(q, &hs->rx[level], s->rx_next, pkt, h, &pn, &len);
 	if (text == NULL) {
@@ -161,7 +172,9 @@ static bool
 packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, struct ps_pkt_hdr *h,
 	uint8_t *pkt, uint64_t now_ns)
 {
-	struct conn *c = find_by_cid(q, h->dcid, h->dcid_len);
+	bool ours, other_path;
+	uint32_t id = 0;
+	struct conn *c = find_by_cid(q, h->dcid, h->dcid_len, &ours, &id);
 
 	if (h->type == PS_PKT_OTHER_VERSION) {
 		version_reply(q, dg, h);
@@ -184,11 +197,16 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 			c = initial_receive(q, dg, h, pkt, now_ns);
 		else
 			ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
+		if (c == NULL && ours && h->type == PS_PKT_1RTT)
+			reset_reply(q, dg, h->dcid, now_ns);
 		if (c != NULL)
 			touch(b, c);
 		return c != NULL;
 	}
-	if (!same_path(c, dg)) {
+	/* only a server's peer may turn up elsewhere, and only once it is established */
+	other_path = !same_path(c, dg);
+	if (other_path &&
+		(h->type != PS_PKT_1RTT || !q->cfg.server || c->state != CONN_ESTABLISHED)) {
 		ps_drop(q->drops, PS_DROP_QUIC_PATH);
 		return true;
 	}
@@ -196,8 +214,13 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 	if (pkt == dg->data && c->handshake != NONE)
 		q->handshakes[c->handshake].rx_bytes += dg->len;
 	if (h->type == PS_PKT_1RTT) {
-		b->p[b->n++] = (struct short_packet){
-			.c = c, .generation = c->generation, .dg = dg, .pkt = pkt, .size = h->size};
+		b->p[b->n++] = (struct short_packet){.c = c,
+			.generation = c->generation,
+			.dg = dg,
+			.pkt = pkt,
+			.size = h->size,
+			.id = id,
+			.other_path = other_path};
 		return true;
 	}
 	if (h->type == PS_PKT_RETRY || h->type == PS_PKT_VERSION_NEGOTIATION)
@@ -284,6 +307,18 @@ short_unprotect(struct burst *b)
 #define PREFETCH_AHEAD 6
 
 static void
+not_verified(struct ps_quic *q, struct short_packet *s, uint64_t now_ns)
+{
+	struct conn *c = s->c;
+
+	ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
+	if (reset_received(c, s->dg->data, s->dg->len))
+		conn_reset(q, c, now_ns);
+	else if (++c->forged >= FORGED_MAX) /* RFC 9001 section 6.6 */
+		conn_close(q, c, false, PS_QUIC_AEAD_LIMIT_REACHED, 0, "", now_ns);
+}
+
+static void
 short_receive(struct ps_quic *q, struct burst *b, uint64_t now_ns)
 {
 	struct ps_pkt_hdr h = {.type = PS_PKT_1RTT};
@@ -297,10 +332,15 @@ short_receive(struct ps_quic *q, struct burst *b, uint64_t now_ns)
 		if (i + PREFETCH_AHEAD < b->n)
 			ps_key_prefetch(q->protect, &b->p[i + PREFETCH_AHEAD].c->rx);
 		if (!keys_open(q, s->c, s->pn, s->pkt, s->aad_len, len, now_ns)) {
-			ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
+			not_verified(q, s, now_ns);
 			continue;
 		}
-		s->c->link = s->dg->link;
+		q->packet.dg = s->dg;
+		q->packet.id = s->id;
+		if (s->other_path)
+			path_seen(q, s->c, s->dg, s->pn >= s->c->app.rx_next, now_ns);
+		else
+			s->c->link = s->dg->link;
 		packet_verified(
 			q, s->c, PS_LEVEL_APP, &h, s->pkt, s->pn, s->pkt + s->aad_len, len, now_ns);
 	}

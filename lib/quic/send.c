@@ -165,10 +165,10 @@ send_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sen
 	if (n == 0)
 		return 0;
 	*e = (struct sent){.kind = SENT_STREAM,
-		.value = s->offset,
+		.value = s->id,
+		.offset = s->offset,
 		.len = (uint16_t)fit,
 		.slot = c->send.ready_head,
-		.stream = s->id,
 		.fin = fin};
 	s->offset += fit;
 	if (fin)
@@ -182,7 +182,7 @@ stream_of(struct ps_quic *q, const struct conn *c, const struct sent *e)
 {
 	struct tx_stream *s = &q->tx_streams[e->slot];
 
-	return s->conn == c->slot && s->id == e->stream ? s : NULL;
+	return s->conn == c->slot && s->id == e->value ? s : NULL;
 }
 
 static void
@@ -226,7 +226,7 @@ send_acked(struct ps_quic *q, struct conn *c, const struct sent *e)
 
 	if (s == NULL)
 		return;
-	for (uint32_t i = (uint32_t)e->value; i < e->value + e->len; i++) {
+	for (uint32_t i = e->offset; i < (uint32_t)e->offset + e->len; i++) {
 		uint64_t bit = UINT64_C(1) << (i % 64);
 
 		s->acked += (s->have[i / 64] & bit) == 0;
@@ -249,7 +249,7 @@ send_lost(struct ps_quic *q, struct conn *c, const struct sent *e)
 
 	if (s == NULL)
 		return;
-	s->offset = (uint16_t)min_u64(s->offset, e->value);
+	s->offset = (uint16_t)min_u64(s->offset, e->offset);
 	ready_push(q, c, s);
 }
 

@@ -237,7 +237,7 @@ static void
 partial_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_t now_ns)
 {
 	struct rx_stream *s = find(q, c, f->stream.id);
-	uint32_t end = (uint32_t)f->stream.offset + f->len;
+	uint32_t end = (uint32_t)f->stream.offset + f->len, seen;
 
 	if (s == NULL)
 		s = open_stream(q, c, f->stream.id, now_ns);
@@ -247,6 +247,7 @@ partial_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64
 	}
 	if (f->fin)
 		s->final_size = end;
+	seen = s->highest;
 	if (end > s->highest) {
 		if (!count_data(q, c, end - s->highest, f->type, now_ns))
 			return;
@@ -254,6 +255,7 @@ partial_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64
 	}
 	if (f->len == 0 && !f->fin)
 		return;
+	q->packet.progress += end > seen || f->fin;
 	if (give(q, c, f, &s->sink_slot) == PS_SINK_DONE) {
 		forget_stream(q, c, s);
 		mark_finished(q, c, f->stream.id, now_ns);
@@ -281,6 +283,7 @@ stream_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_
 	}
 	if (!count_data(q, c, f->len, f->type, now_ns))
 		return;
+	q->packet.progress++;
 	give(q, c, f, &slot);
 	mark_finished(q, c, f->stream.id, now_ns);
 }

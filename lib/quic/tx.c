@@ -24,6 +24,7 @@ struct packet {
 struct datagram {
 	uint8_t *buf;
 	size_t size, cap;
+	size_t full; /* pad to this many bytes */
 	unsigned int n;
 	struct packet p[PS_LEVELS];
 };
@@ -55,6 +56,7 @@ level_wants(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t now
 	if (level != PS_LEVEL_APP)
 		return hs->crypto_next[level] < hs->crypto_end[level];
 	return c->send_handshake_done || c->send_max_streams || c->send_max_data ||
+	       c->send_new_token || c->ids.announce != 0 || c->ids.n_retire > 0 ||
 	       (c->send.ready_head != NONE && window_open(q, c));
 }
 
@@ -79,6 +81,8 @@ conn_wants_tx(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 		return c->send_close;
 	if (c->state == CONN_FREE || c->state == CONN_DRAINING || send_limit(q, c) == 0)
 		return false;
+	if (c->keys && path_wants_tx(c, now_ns))
+		return true;
 	for (int i = PS_LEVEL_INITIAL; i < PS_LEVELS; i++)
 		if (level_live(q, c, i) && level_wants(q, c, i, now_ns))
 			return true;
@@ -151,6 +155,9 @@ put_ack(struct ps_quic *q, struct packet *k, uint64_t now_ns)
 	n = ps_frame_ack_put(at(k), k->cap - k->len, &k->s->rx, delay);
 	if (n == 0)
 		return;
+	if ((k->s->rx_ecn[0] | k->s->rx_ecn[1] | k->s->rx_ecn[2]) != 0)
+		n = ps_frame_ack_ecn(at(k), n, k->cap - k->len,
+			(uint64_t[]){k->s->rx_ecn[0], k->s->rx_ecn[1], k->s->rx_ecn[2]});
 	k->len += n;
 	k->ack = true;
 	k->s->ack_due_ns = PS_NEVER;
@@ -194,8 +201,19 @@ put_control(struct packet *k, bool *flag, enum ps_frame_type type, enum sent_kin
 	record(k, n, (struct sent){.kind = kind, .value = v});
 }
 
+static size_t
+new_token(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
+{
+	struct ps_flow4 client = ps_flow4_reverse(c->flow);
+	uint8_t token[PS_TOKEN_BYTES], nonce[12];
+
+	ps_protect_random(q->protect, nonce, sizeof(nonce));
+	ps_token_make(q->protect, PS_TOKEN_NEW, token, nonce, &client, NULL, NULL, now_ns);
+	return ps_frame_new_token_put(at(k), k->cap - k->len, token, sizeof(token));
+}
+
 static void
-put_app(struct ps_quic *q, struct conn *c, struct packet *k)
+put_app(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
 {
 	struct sent e;
 	size_t n;
@@ -204,6 +222,12 @@ put_app(struct ps_quic *q, struct conn *c, struct packet *k)
 	put_control(k, &c->send_max_streams, PS_FRAME_MAX_STREAMS_UNI, SENT_MAX_STREAMS,
 		c->streams_granted);
 	put_control(k, &c->send_max_data, PS_FRAME_MAX_DATA, SENT_MAX_DATA, c->data_granted);
+	if (c->send_new_token && can_record(k) && (n = new_token(q, c, k, now_ns)) > 0) {
+		c->send_new_token = false;
+		record(k, n, (struct sent){.kind = SENT_NEW_TOKEN});
+	}
+	while (can_record(k) && (n = ids_frame(q, c, at(k), k->cap - k->len, &e)) > 0)
+		record(k, n, e);
 	while (can_record(k) && window_open(q, c)) {
 		n = send_frame(q, c, at(k), k->cap - k->len, &e);
 		if (n == 0)
@@ -218,7 +242,7 @@ packet_fill(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns
 {
 	put_ack(q, k, now_ns);
 	if (k->level == PS_LEVEL_APP)
-		put_app(q, c, k);
+		put_app(q, c, k, now_ns);
 	else
 		put_crypto(q, c, k);
 	if (k->s->probe && !k->eliciting && can_record(k) && k->len < k->cap) {
@@ -259,6 +283,7 @@ packet_end(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
 		e->pn = k->pn;
 		e->sent_ns = now_ns;
 		e->first = i == 0;
+		e->ect = !c->ecn_off;
 		e->bytes = e->first ? (uint16_t)(k->hdr_len + k->len + PS_AEAD_TAG) : 0;
 		sent_add(k->s, e);
 	}
@@ -275,11 +300,12 @@ datagram_end(struct ps_quic *q, struct conn *c, struct datagram *d, uint64_t now
 {
 	struct packet *last = &d->p[d->n - 1];
 	struct handshake *hs = conn_handshake(q, c);
-	bool full = d->p[0].level == PS_LEVEL_INITIAL && (!q->cfg.server || d->p[0].eliciting);
 
-	if (full && d->size < PS_UDP_PAYLOAD_MIN) {
-		packet_pad(last, PS_UDP_PAYLOAD_MIN - d->size);
-		d->size = PS_UDP_PAYLOAD_MIN;
+	if (d->p[0].level == PS_LEVEL_INITIAL && (!q->cfg.server || d->p[0].eliciting))
+		d->full = PS_UDP_PAYLOAD_MIN;
+	if (d->size < d->full) {
+		packet_pad(last, d->full - d->size);
+		d->size = d->full;
 	}
 	for (unsigned int i = 0; i < d->n; i++) {
 		packet_end(q, c, &d->p[i], now_ns);
@@ -322,18 +348,52 @@ build_close(struct ps_quic *q, struct conn *c, struct datagram *d, uint64_t now_
 	return d->n == 0 ? 0 : datagram_end(q, c, d, now_ns);
 }
 
+/* A datagram of its own for a path frame: it may go elsewhere than all else. */
 static size_t
-build(struct ps_quic *q, struct conn *c, uint8_t *buf, size_t room, uint64_t now_ns)
+build_path(
+	struct ps_quic *q, struct conn *c, struct datagram *d, struct path_out *to, uint64_t now_ns)
 {
-	struct datagram d;
+	struct packet *k = packet_begin(q, c, d, PS_LEVEL_APP);
+	size_t n;
 
-	d.buf = buf;
-	d.size = d.n = 0;
-	d.cap = min_u64(room, send_limit(q, c));
+	if (k == NULL || !can_record(k)) {
+		path_defer(c, now_ns);
+		return 0;
+	}
+	n = path_frame(c, at(k), k->cap, to, now_ns);
+	if (n == 0)
+		return 0;
+	record(k, n, (struct sent){.kind = SENT_PING});
+	packet_commit(d, k);
+	d->full = to->limit;
+	return datagram_end(q, c, d, now_ns);
+}
+
+static size_t
+build(struct ps_quic *q, struct conn *c, struct ps_datagram *out, uint64_t now_ns)
+{
+	struct path_out to = {.flow = c->flow, .link = c->link};
+	struct datagram d;
+	size_t size;
+
+	out->flow = c->flow;
+	out->link = c->link;
+	out->ecn = c->ecn_off ? 0 : 2;
+	d.buf = out->data;
+	d.size = d.n = d.full = 0;
+	d.cap = min_u64(out->len, send_limit(q, c));
 	if (d.cap < PS_UDP_PAYLOAD_MIN || !conn_wants_tx(q, c, now_ns))
 		return 0;
 	if (c->state == CONN_CLOSING)
 		return build_close(q, c, &d, now_ns);
+	if (c->keys && path_wants_tx(c, now_ns)) {
+		size = build_path(q, c, &d, &to, now_ns);
+		out->flow = to.flow;
+		out->link = to.link;
+		if (size > 0)
+			return size;
+	}
+	keys_refresh(q, c);
 	for (int level = PS_LEVEL_INITIAL; level < PS_LEVELS; level++) {
 		struct packet *k;
 
@@ -363,18 +423,17 @@ ps_quic_tx_burst(
 		out[i]->len = r->len;
 		out[i]->flow = r->flow;
 		out[i]->link = r->link;
+		out[i]->ecn = 0;
 	}
 	while (i < n && q->ready_head != NONE) {
 		struct conn *c = conn_ready_pop(q);
-		size_t size = build(q, c, out[i]->data, out[i]->len, now_ns);
+		size_t size = build(q, c, out[i], now_ns);
 
 		if (size == 0) {
 			conn_rearm(q, c);
 			continue;
 		}
 		out[i]->len = (uint16_t)size;
-		out[i]->flow = c->flow;
-		out[i]->link = c->link;
 		i++;
 		conn_ready(q, c); /* its next turn finds out whether more is due */
 	}

@@ -253,6 +253,9 @@ void ps_ack_range(const struct ps_ack *ack, uint64_t i, const uint8_t **cursor, 
 struct ps_ranges;
 /* As many ranges as fit, largest first; delay already scaled by the exponent. */
 size_t ps_frame_ack_put(uint8_t *p, size_t cap, const struct ps_ranges *r, uint64_t delay);
+/* Turns the ACK frame of len bytes at p into ACK_ECN with the counts of ECT(0), ECT(1) and CE; its
+ * new length, or len with the frame unchanged when they do not fit in cap. */
+size_t ps_frame_ack_ecn(uint8_t *p, size_t len, size_t cap, const uint64_t counts[3]);
 size_t ps_frame_crypto_put(
 	uint8_t *p, size_t cap, uint64_t offset, const uint8_t *data, size_t len);
 /* Largest data length that ps_frame_crypto_put / ps_frame_stream_put can place in cap. */
@@ -262,6 +265,12 @@ size_t ps_frame_stream_put(uint8_t *p, size_t cap, uint64_t id, uint64_t offset,
 size_t ps_frame_stream_fit(size_t cap, uint64_t id, uint64_t offset, size_t len);
 /* MAX_DATA, MAX_STREAMS_UNI, RETIRE_CONNECTION_ID: a type and one integer. */
 size_t ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint64_t v);
+/* NEW_CONNECTION_ID with Retire Prior To 0. */
+size_t ps_frame_ncid_put(uint8_t *p, size_t cap, uint64_t seq, const uint8_t *cid, size_t cid_len,
+	const uint8_t reset_token[16]);
+/* PATH_CHALLENGE or PATH_RESPONSE. */
+size_t ps_frame_path_put(uint8_t *p, size_t cap, enum ps_frame_type type, const uint8_t data[8]);
+size_t ps_frame_new_token_put(uint8_t *p, size_t cap, const uint8_t *token, size_t len);
 /* frame_type is written for 0x1c only. */
 size_t ps_frame_close_put(
 	uint8_t *p, size_t cap, bool app, uint64_t error, uint64_t frame_type, const char *reason);

@@ -109,6 +109,7 @@ __wrap_ps_cid_make(
 	cid[0] = parts->worker;
 	cid[3] = (uint8_t)parts->slot;
 	ps_be32_store(cid + 4, parts->generation);
+	ps_be32_store(cid + 8, parts->nonce);
 }
 
 bool
@@ -118,7 +119,8 @@ __wrap_ps_cid_read(
 	(void)p;
 	*parts = (struct ps_cid_parts){.worker = cid[0],
 		.slot = ps_be32_load(cid) & 0xffffff,
-		.generation = ps_be32_load(cid + 4)};
+		.generation = ps_be32_load(cid + 4),
+		.nonce = ps_be32_load(cid + 8)};
 	return ps_be32_load(cid + 12) == 0;
 }
 

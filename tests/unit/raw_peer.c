@@ -355,10 +355,26 @@ packet_in(struct raw_peer *p, const struct ps_pkt_hdr *h, uint8_t *pkt)
 	frames_in(p, h->type, pn, pkt + hdr, len);
 }
 
+/* RFC 9000 section 10.3.1, for the id of the handshake. */
+static bool
+stateless_reset(const struct raw_peer *p, const uint8_t *data, size_t len)
+{
+	struct ps_tparam t;
+
+	return len >= 21 && p->io.peer_tp_len > 0 &&
+	       ps_tparam_parse(&t, p->io.peer_tp, p->io.peer_tp_len, false) == 0 &&
+	       t.has_reset_token && memcmp(t.reset_token, data + len - 16, 16) == 0;
+}
+
 void
 raw_datagram_in(struct raw_peer *p, uint8_t *data, size_t len)
 {
 	struct ps_pkt_hdr h;
+
+	if (stateless_reset(p, data, len)) {
+		p->resets++;
+		return;
+	}
 
 	p->datagrams++;
 	p->rx_bytes += len;

@@ -114,7 +114,7 @@ struct raw_peer {
 	uint16_t crypto_sent[PS_LEVELS - 1], crypto_got[PS_LEVELS - 1];
 	enum ps_tls_result tls_result;
 
-	unsigned int datagrams, retries, versions; /* received */
+	unsigned int datagrams, retries, versions, resets; /* received */
 	uint64_t rx_bytes, tx_bytes;
 	uint16_t last_len;  /* bytes of the last datagram received */
 	uint32_t undecoded; /* packets that did not verify */

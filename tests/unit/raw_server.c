@@ -106,6 +106,7 @@ raw_server_defaults(struct raw_server *s)
 {
 	memset(s, 0, sizeof(*s));
 	ps_quic_defaults(&s->limits, &s->config);
+	s->config.retry = PS_RETRY_OFF;
 	s->limits.conns = 16;
 	s->limits.handshakes = 8;
 	s->limits.streams = 64;

@@ -437,7 +437,7 @@ static void make_token(uint8_t token[PS_TOKEN_BYTES], const struct ps_cid *odcid
 	uint8_t nonce[12];
 
 	ps_protect_random(protect, nonce, sizeof(nonce));
-	ps_token_make(protect, token, nonce, &flow, odcid, &scid, NOW);
+	ps_token_make(protect, PS_TOKEN_RETRY, token, nonce, &flow, odcid, &scid, NOW);
 }
 
 static void test_token_valid(void)
