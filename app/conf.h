@@ -54,7 +54,8 @@ struct ps_conf {
 	uint32_t memory, idle, log; /* enum ps_memory, ps_idle, ps_log_level */
 	uint32_t memory_mb;
 	struct {
-		uint32_t retry, connections, handshakes, streams, key_cache;
+		uint32_t retry, connections, handshakes, handshakes_per_s, source_per_min;
+		uint32_t streams, key_cache;
 		uint32_t stream_window, stream_deadline_ms, conn_window_kb;
 		uint32_t idle_timeout_ms, handshake_timeout_ms;
 	} quic;

@@ -78,12 +78,19 @@ const struct ps_option ps_options[] = {
 	{.section = "service", .key = "workers", .type = PS_OPT_WORKERS, .def = "all",
 		.help = "workers that serve it, numbered from 0, such as 0,2-3; each has a feed"},
 
-	CHOICE("quic", "retry", GLOBAL(quic.retry), "off",
-		"answer a client's first packet with Retry, to prove its address", "off", "always"),
+	CHOICE("quic", "retry", GLOBAL(quic.retry), "auto",
+		"answer a client's first packet with Retry, to prove its address; auto: while many "
+		"handshakes are under way",
+		"off", "always", "auto"),
 	NUMBER("quic", "connections", GLOBAL(quic.connections), 1, 1048576, "4096",
 		"connections per worker, half-open ones included"),
 	NUMBER("quic", "handshakes", GLOBAL(quic.handshakes), 1, 4096, "1024",
 		"half-open connections at once, per worker"),
+	NUMBER("quic", "handshakes_per_s", GLOBAL(quic.handshakes_per_s), 0, 1000000, "2000",
+		"handshakes begun per second and worker; 0: no limit"),
+	NUMBER("quic", "source_per_min", GLOBAL(quic.source_per_min), 0, 100000, "240",
+		"connections per source address, minute and worker, of which four minutes can be "
+		"saved up; more are closed with code 2. 0: no limit"),
 	NUMBER("quic", "streams", GLOBAL(quic.streams), 1, 1048576, "4096",
 		"transactions of which a part is missing, per worker; 4 KB each"),
 	POWER("quic", "key_cache", GLOBAL(quic.key_cache), 16, 65536, "1024",

@@ -85,6 +85,8 @@ configure(struct ps_quic_limits *l, struct ps_quic_config *c, const struct ps_co
 	c->server = true;
 	c->worker = (uint8_t)worker;
 	c->retry = conf->quic.retry;
+	c->handshakes_per_s = conf->quic.handshakes_per_s;
+	c->source_per_min = conf->quic.source_per_min;
 	c->handshake_timeout_ms = conf->quic.handshake_timeout_ms;
 	c->idle_timeout_ms = conf->quic.idle_timeout_ms;
 	c->stream_bytes =

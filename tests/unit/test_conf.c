@@ -112,7 +112,7 @@ test_overrides(void)
 	refuse_override("quick.retry=1", "-o|[quick]|unknown section");
 	refuse_override("service.port=1", "-o|[service]|NAME");
 	refuse_override("quic.x.retry=off", "-o|[quic x]|takes no name");
-	refuse_override("quic.retry=maybe", "-o|[quic]|retry|maybe|off always");
+	refuse_override("quic.retry=maybe", "-o|[quic]|retry|maybe|off always auto");
 	refuse_override("service.new.port=1", "[service new]|kind|missing");
 }
 
