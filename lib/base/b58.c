@@ -5,7 +5,8 @@
 
 #include <assert.h>
 
-char *ps_b58_encode(char *out, const uint8_t *bytes, size_t len)
+char *
+ps_b58_encode(char *out, const uint8_t *bytes, size_t len)
 {
 	static const char alphabet[] = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 	uint8_t digit[PS_B58_MAX_CHARS]; /* least significant first */

@@ -8,7 +8,8 @@
 
 enum ps_log_level ps_log_level = PS_LOG_INFO;
 
-int ps_fail(struct ps_err *e, int errnum, const char *fmt, ...)
+int
+ps_fail(struct ps_err *e, int errnum, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -20,7 +21,8 @@ int ps_fail(struct ps_err *e, int errnum, const char *fmt, ...)
 	return -errnum;
 }
 
-void ps_log(enum ps_log_level level, const char *fmt, ...)
+void
+ps_log(enum ps_log_level level, const char *fmt, ...)
 {
 	static const char *const name[] = {"error: ", "warning: ", "", "debug: "};
 	char line[1024];

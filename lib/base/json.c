@@ -5,7 +5,8 @@
 
 #include <inttypes.h>
 
-static void quoted(FILE *out, const char *s)
+static void
+quoted(FILE *out, const char *s)
 {
 	fputc('"', out);
 	for (; *s != '\0'; s++) {
@@ -21,7 +22,8 @@ static void quoted(FILE *out, const char *s)
 	fputc('"', out);
 }
 
-static void lead(struct ps_json *j, const char *key)
+static void
+lead(struct ps_json *j, const char *key)
 {
 	if (j->comma)
 		fputs(", ", j->out);
@@ -32,38 +34,44 @@ static void lead(struct ps_json *j, const char *key)
 	}
 }
 
-void ps_json_open(struct ps_json *j, const char *key, char bracket)
+void
+ps_json_open(struct ps_json *j, const char *key, char bracket)
 {
 	lead(j, key);
 	fputc(bracket, j->out);
 	j->comma = false;
 }
 
-void ps_json_close(struct ps_json *j, char bracket)
+void
+ps_json_close(struct ps_json *j, char bracket)
 {
 	fputc(bracket, j->out);
 	j->comma = true;
 }
 
-void ps_json_str(struct ps_json *j, const char *key, const char *value)
+void
+ps_json_str(struct ps_json *j, const char *key, const char *value)
 {
 	lead(j, key);
 	quoted(j->out, value);
 }
 
-void ps_json_u64(struct ps_json *j, const char *key, uint64_t value)
+void
+ps_json_u64(struct ps_json *j, const char *key, uint64_t value)
 {
 	lead(j, key);
 	fprintf(j->out, "%" PRIu64, value);
 }
 
-void ps_json_double(struct ps_json *j, const char *key, double value)
+void
+ps_json_double(struct ps_json *j, const char *key, double value)
 {
 	lead(j, key);
 	fprintf(j->out, "%.3f", value);
 }
 
-void ps_json_bool(struct ps_json *j, const char *key, bool value)
+void
+ps_json_bool(struct ps_json *j, const char *key, bool value)
 {
 	lead(j, key);
 	fputs(value ? "true" : "false", j->out);

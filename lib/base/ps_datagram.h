@@ -25,7 +25,8 @@ struct ps_datagram {
 };
 
 /* The flow of an answer to a packet of this flow. */
-static inline struct ps_flow4 ps_flow4_reverse(struct ps_flow4 f)
+static inline struct ps_flow4
+ps_flow4_reverse(struct ps_flow4 f)
 {
 	return (struct ps_flow4){f.daddr_be, f.saddr_be, f.dport_be, f.sport_be};
 }

@@ -70,7 +70,8 @@ struct ps_drop_info {
 
 extern const struct ps_drop_info ps_drop_info[PS_DROP_COUNT];
 
-static inline void ps_drop(struct ps_drops *d, enum ps_drop why)
+static inline void
+ps_drop(struct ps_drops *d, enum ps_drop why)
 {
 	d->n[why]++;
 }

@@ -20,12 +20,14 @@ struct ps_spsc {
 	void **slot; /* caller's array of capacity entries */
 };
 
-static inline void ps_spsc_init(struct ps_spsc *r, void **slots, uint32_t capacity)
+static inline void
+ps_spsc_init(struct ps_spsc *r, void **slots, uint32_t capacity)
 {
 	*r = (struct ps_spsc){.mask = capacity - 1, .slot = slots};
 }
 
-static inline bool ps_spsc_push(struct ps_spsc *r, void *item)
+static inline bool
+ps_spsc_push(struct ps_spsc *r, void *item)
 {
 	uint32_t tail = atomic_load_explicit(&r->tail, memory_order_relaxed);
 
@@ -40,7 +42,8 @@ static inline bool ps_spsc_push(struct ps_spsc *r, void *item)
 }
 
 /* NULL when empty. */
-static inline void *ps_spsc_pop(struct ps_spsc *r)
+static inline void *
+ps_spsc_pop(struct ps_spsc *r)
 {
 	uint32_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 	void *item;

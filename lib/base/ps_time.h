@@ -14,14 +14,16 @@
 #define PS_SEC_NS UINT64_C(1000000000)
 #define PS_NEVER  UINT64_MAX
 
-static inline uint64_t ps_clock_ns(clockid_t clock)
+static inline uint64_t
+ps_clock_ns(clockid_t clock)
 {
 	struct timespec ts;
 	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * PS_SEC_NS + (uint64_t)ts.tv_nsec;
 }
 
-static inline uint64_t ps_now_ns(void)
+static inline uint64_t
+ps_now_ns(void)
 {
 	return ps_clock_ns(CLOCK_MONOTONIC);
 }

@@ -9,7 +9,8 @@
 #include "ranges.h"
 #include "wire.h"
 
-static void check_ack(const struct ps_ack *ack, const uint8_t *end)
+static void
+check_ack(const struct ps_ack *ack, const uint8_t *end)
 {
 	const uint8_t *cursor = ack->ranges;
 	uint64_t above = PS_VARINT_MAX;
@@ -26,7 +27,8 @@ static void check_ack(const struct ps_ack *ack, const uint8_t *end)
 }
 
 /* The numbers of a small ACK, put into a set and encoded, are the same ACK. */
-static void check_ack_again(const struct ps_ack *ack)
+static void
+check_ack_again(const struct ps_ack *ack)
 {
 	const uint8_t *cursor = ack->ranges, *p;
 	struct ps_ranges s;
@@ -54,7 +56,8 @@ static void check_ack_again(const struct ps_ack *ack)
 }
 
 /* Encodes the frame with as little as it needs and reads it back. */
-static void check_data_again(const struct ps_frame *f)
+static void
+check_data_again(const struct ps_frame *f)
 {
 	bool stream = f->type == PS_FRAME_STREAM;
 	size_t cap = 40 + f->len, n;
@@ -82,8 +85,8 @@ static void check_data_again(const struct ps_frame *f)
 	free(out);
 }
 
-static void check_frame(
-	const struct ps_frame *f, enum ps_pkt_type in, const uint8_t *start, const uint8_t *end)
+static void
+check_frame(const struct ps_frame *f, enum ps_pkt_type in, const uint8_t *start, const uint8_t *end)
 {
 	FUZZ_CHECK(f->type <= PS_FRAME_HANDSHAKE_DONE);
 	FUZZ_CHECK(in == PS_PKT_1RTT || in == PS_PKT_0RTT || f->type <= PS_FRAME_CRYPTO ||
@@ -112,7 +115,8 @@ static void check_frame(
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const enum ps_pkt_type types[] = {
 		PS_PKT_INITIAL, PS_PKT_HANDSHAKE, PS_PKT_0RTT, PS_PKT_1RTT};

@@ -8,13 +8,15 @@
 #include "fuzz.h"
 #include "wire.h"
 
-static bool inside(const uint8_t *part, size_t len, const uint8_t *p, size_t size)
+static bool
+inside(const uint8_t *part, size_t len, const uint8_t *p, size_t size)
 {
 	return part >= p && len <= size && (size_t)(part - p) <= size - len;
 }
 
 /* A version 1 header written again from what was read is read the same way. */
-static void check_again(const struct ps_pkt_hdr *h)
+static void
+check_again(const struct ps_pkt_hdr *h)
 {
 	uint8_t *copy = malloc(128 + h->token_len);
 	struct ps_cid dcid = {.len = h->dcid_len}, scid = {.len = h->scid_len};
@@ -37,7 +39,8 @@ static void check_again(const struct ps_pkt_hdr *h)
 	free(copy);
 }
 
-static void check_packet(const struct ps_pkt_hdr *h, const uint8_t *p, size_t left, uint8_t cid_len)
+static void
+check_packet(const struct ps_pkt_hdr *h, const uint8_t *p, size_t left, uint8_t cid_len)
 {
 	bool numbered = h->type == PS_PKT_INITIAL || h->type == PS_PKT_0RTT ||
 			h->type == PS_PKT_HANDSHAKE || h->type == PS_PKT_1RTT;
@@ -61,7 +64,8 @@ static void check_packet(const struct ps_pkt_hdr *h, const uint8_t *p, size_t le
 		check_again(h);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *p = data + 1, *end = data + size;
 	uint8_t cid_len;

@@ -9,7 +9,8 @@
 #include "fuzz.h"
 #include "tparam.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ps_tparam client, server, again;
 	int as_client = ps_tparam_parse(&client, data, size, true);

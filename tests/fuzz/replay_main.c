@@ -11,7 +11,8 @@
 
 #define INPUT_MAX (1 << 20)
 
-static void replay_file(const char *dir, const char *name)
+static void
+replay_file(const char *dir, const char *name)
 {
 	char path[4096];
 	uint8_t *data;
@@ -33,7 +34,8 @@ static void replay_file(const char *dir, const char *name)
 	free(data);
 }
 
-int main(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
 	int files = 0;
 

@@ -14,7 +14,8 @@ static struct ps_frame frame;
 
 /* Decodes from memory of exactly this size, so that a sanitizer sees any byte read too many.
  * *used tells how far the parser went; data pointers of the frame are void afterwards. */
-static uint64_t parse_in(enum ps_pkt_type in, const void *bytes, size_t len, size_t *used)
+static uint64_t
+parse_in(enum ps_pkt_type in, const void *bytes, size_t len, size_t *used)
 {
 	uint8_t *copy = malloc(len > 0 ? len : 1);
 	const uint8_t *p = copy;
@@ -29,7 +30,8 @@ static uint64_t parse_in(enum ps_pkt_type in, const void *bytes, size_t len, siz
 	return err;
 }
 
-static uint64_t parse(const void *bytes, size_t len)
+static uint64_t
+parse(const void *bytes, size_t len)
 {
 	size_t used;
 	uint64_t err = parse_in(PS_PKT_1RTT, bytes, len, &used);
@@ -77,7 +79,8 @@ static const struct sample samples[] = {
 	{{0x1e}, 1},
 };
 
-static void test_cuts_and_neighbours(void)
+static void
+test_cuts_and_neighbours(void)
 {
 	uint8_t bytes[64];
 	size_t used;
@@ -97,7 +100,8 @@ static void test_cuts_and_neighbours(void)
 }
 
 /* RFC 9000 table 3: which of I, H, 0, 1 may carry the type. */
-static void test_packet_types(void)
+static void
+test_packet_types(void)
 {
 	static const enum ps_pkt_type in[] = {
 		PS_PKT_INITIAL, PS_PKT_HANDSHAKE, PS_PKT_0RTT, PS_PKT_1RTT};
@@ -128,7 +132,8 @@ static void test_packet_types(void)
 		CU_ASSERT_EQUAL(parse_in(in[k], "\0", 1, &used), 0);
 }
 
-static void test_unknown_types(void)
+static void
+test_unknown_types(void)
 {
 	for (unsigned int type = 0x1f; type < 0x40; type++)
 		CU_ASSERT_EQUAL(PARSE(type, 0, 0, 0), PS_QUIC_FRAME_ENCODING_ERROR);
@@ -144,7 +149,8 @@ static void test_unknown_types(void)
 		PS_QUIC_FRAME_ENCODING_ERROR);
 }
 
-static void test_padding(void)
+static void
+test_padding(void)
 {
 	uint8_t bytes[64] = {0};
 	size_t used;
@@ -159,7 +165,8 @@ static void test_padding(void)
 	}
 }
 
-static void test_stream(void)
+static void
+test_stream(void)
 {
 	static const uint8_t data[200] = "payload";
 	const uint8_t bare[] = {0x08, 0x40, 0x06, 1, 2, 3};
@@ -202,7 +209,8 @@ static void test_stream(void)
 		PS_QUIC_FRAME_ENCODING_ERROR);
 }
 
-static void test_crypto(void)
+static void
+test_crypto(void)
 {
 	static const uint8_t data[100] = "hello";
 	uint8_t out[128];
@@ -220,7 +228,8 @@ static void test_crypto(void)
 		PS_QUIC_FRAME_ENCODING_ERROR);
 }
 
-static void test_fit(void)
+static void
+test_fit(void)
 {
 	static const uint8_t data[1500];
 	uint8_t out[1500];
@@ -239,7 +248,8 @@ static void test_fit(void)
 	CU_ASSERT_EQUAL(ps_frame_stream_fit(1200, 2, 4, 63), 63);
 }
 
-static void test_ack(void)
+static void
+test_ack(void)
 {
 	uint8_t out[1500];
 	struct ps_ranges s;
@@ -280,7 +290,8 @@ static void test_ack(void)
 	}
 }
 
-static void test_ack_refused(void)
+static void
+test_ack_refused(void)
 {
 	CU_ASSERT_EQUAL(PARSE(0x02, 0, 0, 0, 0), 0);
 	CU_ASSERT_EQUAL(PARSE(0x02, 5, 0, 0, 5), 0);
@@ -302,7 +313,8 @@ static void test_ack_refused(void)
 	CU_ASSERT_EQUAL(frame.ack.ce, 0x50);
 }
 
-static void test_stream_control(void)
+static void
+test_stream_control(void)
 {
 	CU_ASSERT_EQUAL(PARSE(0x04, 2, 0x41, 0, 0x50, 0), 0);
 	CU_ASSERT_EQUAL(frame.reset.id, 2);
@@ -329,7 +341,8 @@ static void test_stream_control(void)
 	}
 }
 
-static void test_connection_ids(void)
+static void
+test_connection_ids(void)
 {
 	uint8_t f[64] = {0x18, 5, 5, 20};
 
@@ -357,7 +370,8 @@ static void test_connection_ids(void)
 	CU_ASSERT_EQUAL(frame.len, 1);
 }
 
-static void test_close_and_integers(void)
+static void
+test_close_and_integers(void)
 {
 	uint8_t out[64];
 	size_t n = ps_frame_close_put(out, sizeof(out), false, 0x178, 0x06, "no");
@@ -385,7 +399,8 @@ static void test_close_and_integers(void)
 	CU_ASSERT_EQUAL(ps_frame_varint_put(out, 4, PS_FRAME_MAX_DATA, 16384), 0);
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"every cut of every frame", test_cuts_and_neighbours},

@@ -16,7 +16,8 @@
 
 static struct ps_protect *protect;
 
-static struct ps_protect *make_protect(uint32_t cache_keys)
+static struct ps_protect *
+make_protect(uint32_t cache_keys)
 {
 	static const struct ps_static_keys keys = {{1, 2, 3}, {4, 5, 6}};
 	size_t bytes = (ps_protect_footprint(cache_keys) + 63) & ~(size_t)63;
@@ -35,7 +36,8 @@ static struct ps_protect *make_protect(uint32_t cache_keys)
 }
 
 /* Bytes written. */
-static size_t from_hex(uint8_t *out, const char *hex)
+static size_t
+from_hex(uint8_t *out, const char *hex)
 {
 	size_t n = 0;
 
@@ -46,7 +48,8 @@ static size_t from_hex(uint8_t *out, const char *hex)
 	return n;
 }
 
-static bool equals_hex(const uint8_t *bytes, size_t len, const char *hex)
+static bool
+equals_hex(const uint8_t *bytes, size_t len, const char *hex)
 {
 	uint8_t want[1500];
 
@@ -54,13 +57,15 @@ static bool equals_hex(const uint8_t *bytes, size_t len, const char *hex)
 	       memcmp(bytes, want, len) == 0;
 }
 
-static void fill(uint8_t *p, size_t len, unsigned int seed)
+static void
+fill(uint8_t *p, size_t len, unsigned int seed)
 {
 	for (size_t i = 0; i < len; i++)
 		p[i] = (uint8_t)(seed = seed * 1103515245u + 12345u, seed >> 16);
 }
 
-static struct ps_pkt_key make_key(unsigned int seed)
+static struct ps_pkt_key
+make_key(unsigned int seed)
 {
 	struct ps_pkt_key k = {0};
 	uint8_t secret[PS_SECRET_BYTES];
@@ -71,7 +76,8 @@ static struct ps_pkt_key make_key(unsigned int seed)
 }
 
 /* Removes header protection as a receiver does; the packet number's length comes out. */
-static unsigned int unmask(const struct ps_pkt_key *k, uint8_t *pkt, size_t pn_at)
+static unsigned int
+unmask(const struct ps_pkt_key *k, uint8_t *pkt, size_t pn_at)
 {
 	const struct ps_pkt_key *const keys[1] = {k};
 	const uint8_t *const samples[1] = {pkt + pn_at + 4};
@@ -86,7 +92,8 @@ static unsigned int unmask(const struct ps_pkt_key *k, uint8_t *pkt, size_t pn_a
 	return pn_len;
 }
 
-static void initial_keys(struct ps_pkt_key *client, struct ps_pkt_key *server)
+static void
+initial_keys(struct ps_pkt_key *client, struct ps_pkt_key *server)
 {
 	uint8_t dcid[8];
 
@@ -94,7 +101,8 @@ static void initial_keys(struct ps_pkt_key *client, struct ps_pkt_key *server)
 	ps_initial_keys(client, server, dcid, sizeof(dcid));
 }
 
-static void test_a1_keys(void)
+static void
+test_a1_keys(void)
 {
 	struct ps_pkt_key client, server;
 	uint8_t salt[20], dcid[8], initial[32], secret[32];
@@ -121,7 +129,8 @@ static void test_a1_keys(void)
 }
 
 /* The key update of A.5 depends on the hash alone, not on the cipher. */
-static void test_key_update(void)
+static void
+test_key_update(void)
 {
 	uint8_t secret[PS_SECRET_BYTES];
 
@@ -131,7 +140,8 @@ static void test_key_update(void)
 		secret, 32, "1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9"));
 }
 
-static void test_a2_client_initial(void)
+static void
+test_a2_client_initial(void)
 {
 	struct ps_pkt_key client, server;
 	const struct ps_pkt_key *const keys[1] = {&client};
@@ -153,7 +163,8 @@ static void test_a2_client_initial(void)
 	CU_ASSERT(memcmp(pkt, clear, hdr_len + 1162) == 0);
 }
 
-static void test_a3_server_initial(void)
+static void
+test_a3_server_initial(void)
 {
 	struct ps_pkt_key client, server;
 	uint8_t pkt[200];
@@ -176,7 +187,8 @@ static void test_a3_server_initial(void)
 	CU_ASSERT(ps_open(protect, &server, 1, pkt, hdr_len, len));
 }
 
-static void test_a4_retry(void)
+static void
+test_a4_retry(void)
 {
 	struct ps_cid odcid = {.len = 8};
 	uint8_t retry[64], tag[16];
@@ -192,7 +204,8 @@ static void test_a4_retry(void)
 
 /* Every text length up to a full packet, every packet number length, both header forms, packet
  * numbers that reach all bytes of the nonce. */
-static void test_round_trip(void)
+static void
+test_round_trip(void)
 {
 	static const uint64_t pns[] = {0, 1, 0xff, 0x12345678, 0x3fffffffffffffff};
 	struct ps_pkt_key tx = make_key(1), rx = make_key(1);
@@ -227,7 +240,8 @@ static void test_round_trip(void)
 #define CORRUPT_TEXT 100
 
 /* Opens a copy. */
-static bool try_open(struct ps_pkt_key *k, uint64_t pn, const uint8_t *sealed, size_t aad_len)
+static bool
+try_open(struct ps_pkt_key *k, uint64_t pn, const uint8_t *sealed, size_t aad_len)
 {
 	uint8_t pkt[CORRUPT_HDR + CORRUPT_TEXT + 16];
 
@@ -236,7 +250,8 @@ static bool try_open(struct ps_pkt_key *k, uint64_t pn, const uint8_t *sealed, s
 }
 
 /* One flipped bit anywhere, another packet number, another key: refused. */
-static void test_corruption(void)
+static void
+test_corruption(void)
 {
 	struct ps_pkt_key k = make_key(2), other = make_key(3);
 	uint8_t pkt[CORRUPT_HDR + CORRUPT_TEXT + 16];
@@ -260,7 +275,8 @@ static void test_corruption(void)
 }
 
 /* Every count, so that every remainder of the interleaving is seen, with different keys. */
-static void test_masks(void)
+static void
+test_masks(void)
 {
 	enum { N = 11 };
 	struct ps_pkt_key key[N];
@@ -284,7 +300,8 @@ static void test_masks(void)
 }
 
 /* A packet sealed by a ps_protect of its own, so that no shared cache can hide a wrong key. */
-static bool opens(struct ps_protect *p, struct ps_pkt_key *k, unsigned int seed)
+static bool
+opens(struct ps_protect *p, struct ps_pkt_key *k, unsigned int seed)
 {
 	struct ps_protect *sender = make_protect(1);
 	struct ps_pkt_key tx = make_key(seed);
@@ -305,7 +322,8 @@ static bool opens(struct ps_protect *p, struct ps_pkt_key *k, unsigned int seed)
 
 /* Four times as many keys as lines, in an order that evicts all the time, and hints of every kind
  * of wrongness: stale, out of range, another key's line. */
-static void test_cache(void)
+static void
+test_cache(void)
 {
 	struct ps_protect *p = make_protect(LINES), *tiny = make_protect(1);
 	struct ps_pkt_key key[4 * LINES];
@@ -333,7 +351,8 @@ static void test_cache(void)
 }
 
 /* Keys that differ in one bit meet on the line of the first: each must get its own. */
-static void test_similar_keys(void)
+static void
+test_similar_keys(void)
 {
 	struct ps_protect *p = make_protect(LINES);
 	struct ps_pkt_key tx = make_key(6), k;
@@ -356,7 +375,8 @@ static void test_similar_keys(void)
 
 /* A key of zeroes must not take a cache line never used for its own expanded form. The GCM
  * specification's test case 2. */
-static void test_zero_key(void)
+static void
+test_zero_key(void)
 {
 	struct ps_protect *p = make_protect(LINES);
 	struct ps_pkt_key k = {0};
@@ -367,7 +387,8 @@ static void test_zero_key(void)
 	free(p);
 }
 
-static void test_wipe(void)
+static void
+test_wipe(void)
 {
 	static const struct ps_pkt_key zero;
 	struct ps_protect *p = make_protect(LINES);
@@ -385,7 +406,8 @@ static void test_wipe(void)
 	CU_ASSERT(memcmp(&k, &zero, sizeof(k)) == 0);
 }
 
-static void test_cid(void)
+static void
+test_cid(void)
 {
 	static const struct ps_cid_parts all[] = {{0, 0, 0, 0},
 		{255, 0xffffff, UINT32_MAX, UINT32_MAX}, {3, 0x123456, 77, 0xdeadbeef}};
@@ -414,7 +436,8 @@ static void test_cid(void)
 }
 
 /* AES-128 of the zero block under the zero key (GCM specification, test case 1: the hash key). */
-static void test_cid_cipher(void)
+static void
+test_cid_cipher(void)
 {
 	struct ps_protect *p = make_protect(1);
 	struct ps_static_keys keys = {0};
@@ -432,7 +455,8 @@ static void test_cid_cipher(void)
 static const struct ps_flow4 flow = {0x0100000a, 0x0200000a, 0x1234, 0x5678};
 static const struct ps_cid scid = {8, {1, 2, 3, 4, 5, 6, 7, 8}};
 
-static void make_token(uint8_t token[PS_TOKEN_BYTES], const struct ps_cid *odcid)
+static void
+make_token(uint8_t token[PS_TOKEN_BYTES], const struct ps_cid *odcid)
 {
 	uint8_t nonce[12];
 
@@ -440,7 +464,8 @@ static void make_token(uint8_t token[PS_TOKEN_BYTES], const struct ps_cid *odcid
 	ps_token_make(protect, PS_TOKEN_RETRY, token, nonce, &flow, odcid, &scid, NOW);
 }
 
-static void test_token_valid(void)
+static void
+test_token_valid(void)
 {
 	struct ps_protect *same = make_protect(1);
 	uint8_t token[PS_TOKEN_BYTES];
@@ -459,15 +484,16 @@ static void test_token_valid(void)
 	free(same);
 }
 
-static bool token_ok(
-	const uint8_t *token, size_t len, struct ps_flow4 f, struct ps_cid s, uint64_t now_ns)
+static bool
+token_ok(const uint8_t *token, size_t len, struct ps_flow4 f, struct ps_cid s, uint64_t now_ns)
 {
 	struct ps_cid got;
 
 	return ps_token_check(protect, token, len, &f, &s, now_ns, &got);
 }
 
-static void test_token_refused(void)
+static void
+test_token_refused(void)
 {
 	const struct ps_cid odcid = {5, {9, 8, 7, 6, 5}};
 	uint8_t token[PS_TOKEN_BYTES + 1] = {0};
@@ -507,7 +533,8 @@ static void test_token_refused(void)
 	CU_ASSERT(token_ok(token, PS_TOKEN_BYTES, flow, scid, NOW));
 }
 
-static void test_random_and_equal(void)
+static void
+test_random_and_equal(void)
 {
 	struct ps_protect *other = make_protect(1);
 	uint8_t a[40] = {0}, b[40] = {0}, c[40] = {0};
@@ -531,7 +558,8 @@ static void test_random_and_equal(void)
 	free(other);
 }
 
-int main(void)
+int
+main(void)
 {
 	static const struct {
 		const char *name;

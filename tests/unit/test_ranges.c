@@ -10,7 +10,8 @@
 static struct ps_ranges set;
 
 /* Descending, disjoint, not adjacent, nothing below the floor. */
-static bool well_formed(void)
+static bool
+well_formed(void)
 {
 	if (set.n > PS_RANGES_MAX)
 		return false;
@@ -23,7 +24,8 @@ static bool well_formed(void)
 	return true;
 }
 
-static void test_empty(void)
+static void
+test_empty(void)
 {
 	ps_ranges_init(&set);
 	CU_ASSERT_EQUAL(set.n, 0);
@@ -32,7 +34,8 @@ static void test_empty(void)
 	CU_ASSERT_FALSE(ps_ranges_contains(&set, PS_VARINT_MAX));
 }
 
-static void test_merge(void)
+static void
+test_merge(void)
 {
 	ps_ranges_init(&set);
 	CU_ASSERT_TRUE(ps_ranges_add(&set, 5));
@@ -56,7 +59,8 @@ static void test_merge(void)
 	CU_ASSERT_FALSE(ps_ranges_contains(&set, 9));
 }
 
-static void test_overflow(void)
+static void
+test_overflow(void)
 {
 	ps_ranges_init(&set);
 	for (uint64_t i = 0; i < PS_RANGES_MAX; i++)
@@ -86,7 +90,8 @@ static void test_overflow(void)
 	CU_ASSERT_TRUE(well_formed());
 }
 
-static void test_forget(void)
+static void
+test_forget(void)
 {
 	ps_ranges_init(&set);
 	for (uint64_t v = 10; v < 20; v++)
@@ -105,7 +110,8 @@ static void test_forget(void)
 	CU_ASSERT_TRUE(ps_ranges_add(&set, 31));
 }
 
-static void test_extremes(void)
+static void
+test_extremes(void)
 {
 	ps_ranges_init(&set);
 	CU_ASSERT_TRUE(ps_ranges_add(&set, PS_VARINT_MAX));
@@ -125,7 +131,8 @@ static void test_extremes(void)
 static bool held[UNIVERSE];
 static uint64_t model_floor;
 
-static uint32_t model_ranges(uint64_t *lowest_hi)
+static uint32_t
+model_ranges(uint64_t *lowest_hi)
 {
 	uint32_t n = 0;
 
@@ -138,7 +145,8 @@ static uint32_t model_ranges(uint64_t *lowest_hi)
 	return n;
 }
 
-static void model_forget(uint64_t v)
+static void
+model_forget(uint64_t v)
 {
 	if (v + 1 > model_floor)
 		model_floor = v + 1;
@@ -146,7 +154,8 @@ static void model_forget(uint64_t v)
 		held[i] = false;
 }
 
-static bool model_add(uint64_t v)
+static bool
+model_add(uint64_t v)
 {
 	uint64_t lowest_hi;
 
@@ -158,7 +167,8 @@ static bool model_add(uint64_t v)
 	return true;
 }
 
-static bool agrees(void)
+static bool
+agrees(void)
 {
 	uint64_t lowest_hi;
 
@@ -171,7 +181,8 @@ static bool agrees(void)
 	return true;
 }
 
-static void test_model(void)
+static void
+test_model(void)
 {
 	uint32_t x = 2463534242, overflows = 0;
 
@@ -200,7 +211,8 @@ static void test_model(void)
 	CU_ASSERT_TRUE(overflows > 1000);
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"empty", test_empty},

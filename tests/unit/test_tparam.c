@@ -11,7 +11,8 @@ static struct ps_tparam got;
 static uint8_t block[PS_TPARAM_MAX_BYTES + 8];
 static size_t block_len;
 
-static void add(uint64_t id, const void *value, size_t len)
+static void
+add(uint64_t id, const void *value, size_t len)
 {
 	block_len += ps_varint_put(block + block_len, id);
 	block_len += ps_varint_put(block + block_len, len);
@@ -19,26 +20,30 @@ static void add(uint64_t id, const void *value, size_t len)
 	block_len += len;
 }
 
-static void add_int(uint64_t id, uint64_t v)
+static void
+add_int(uint64_t id, uint64_t v)
 {
 	uint8_t value[8];
 
 	add(id, value, ps_varint_put(value, v));
 }
 
-static int parse(bool from_client)
+static int
+parse(bool from_client)
 {
 	return ps_tparam_parse(&got, block, block_len, from_client);
 }
 
-static int parse_int(uint64_t id, uint64_t v)
+static int
+parse_int(uint64_t id, uint64_t v)
 {
 	block_len = 0;
 	add_int(id, v);
 	return parse(true);
 }
 
-static void test_defaults(void)
+static void
+test_defaults(void)
 {
 	block_len = 0;
 	memset(&got, 0xff, sizeof(got));
@@ -56,7 +61,8 @@ static void test_defaults(void)
 	CU_ASSERT_FALSE(got.has_reset_token);
 }
 
-static void test_ranges(void)
+static void
+test_ranges(void)
 {
 	CU_ASSERT_EQUAL(parse_int(0x01, UINT64_C(1) << 50), 0);
 	CU_ASSERT_EQUAL(got.max_idle_timeout_ms, UINT64_C(1) << 40);
@@ -87,7 +93,8 @@ static void test_ranges(void)
 	CU_ASSERT_EQUAL(parse_int(0x0e, PS_VARINT_MAX), 0);
 }
 
-static void test_ids(void)
+static void
+test_ids(void)
 {
 	static const uint8_t bytes[21] = {1, 2, 3};
 
@@ -113,7 +120,8 @@ static void test_ids(void)
 	CU_ASSERT_EQUAL(parse(true), -EPROTO);
 }
 
-static void test_server_only(void)
+static void
+test_server_only(void)
 {
 	uint8_t bytes[64] = {0};
 	static const struct {
@@ -146,7 +154,8 @@ static void test_server_only(void)
 	CU_ASSERT_EQUAL(parse(false), -EPROTO);
 }
 
-static void test_duplicates(void)
+static void
+test_duplicates(void)
 {
 	static const uint64_t ints[] = {1, 3, 4, 5, 6, 7, 8, 9, 0x0a, 0x0b, 0x0e};
 
@@ -168,7 +177,8 @@ static void test_duplicates(void)
 	CU_ASSERT_EQUAL(parse(true), -EPROTO);
 }
 
-static void test_unknown(void)
+static void
+test_unknown(void)
 {
 	block_len = 0;
 	add(0x1b * 31 + 27, "grease", 6);
@@ -179,7 +189,8 @@ static void test_unknown(void)
 	CU_ASSERT_EQUAL(got.initial_max_streams_uni, 77);
 }
 
-static void test_broken(void)
+static void
+test_broken(void)
 {
 	static const uint8_t wide[] = {0x09, 0x08, 0xc0, 0, 0, 0, 0, 0, 0, 5};
 	static const uint8_t empty_int[] = {0x04, 0x00};
@@ -199,7 +210,8 @@ static void test_broken(void)
 	CU_ASSERT_EQUAL(ps_tparam_parse(&got, big, sizeof(big) - 1, true), 0);
 }
 
-static void fill(struct ps_tparam *t)
+static void
+fill(struct ps_tparam *t)
 {
 	ps_tparam_defaults(t);
 	t->max_idle_timeout_ms = 30000;
@@ -222,7 +234,8 @@ static void fill(struct ps_tparam *t)
 	memcpy(t->reset_token, "fedcba9876543210", 16);
 }
 
-static void test_round_trip(void)
+static void
+test_round_trip(void)
 {
 	struct ps_tparam t;
 	size_t cuts_ok = 0;
@@ -243,7 +256,8 @@ static void test_round_trip(void)
 	CU_ASSERT_EQUAL(cuts_ok, 16);
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"defaults", test_defaults},

@@ -8,7 +8,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static void test_varint(void)
+static void
+test_varint(void)
 {
 	static const struct {
 		uint8_t bytes[8];
@@ -50,7 +51,8 @@ static void test_varint(void)
 	}
 }
 
-static void test_packet_number(void)
+static void
+test_packet_number(void)
 {
 	/* RFC 9000 appendix A.2 and A.3 */
 	CU_ASSERT_EQUAL(ps_pn_size(0xac5c02, 0xabe8b3 + 1), 2);
@@ -89,12 +91,14 @@ static void test_packet_number(void)
 static const struct ps_cid dcid = {8, "destinat"};
 static const struct ps_cid scid = {5, "sourc"};
 
-static enum ps_drop header(struct ps_pkt_hdr *h, const uint8_t *p, size_t len)
+static enum ps_drop
+header(struct ps_pkt_hdr *h, const uint8_t *p, size_t len)
 {
 	return ps_pkt_hdr_parse(h, p, len, 8);
 }
 
-static void test_long_header(void)
+static void
+test_long_header(void)
 {
 	uint8_t packet[256] = {0};
 	static const uint8_t token[70] = {1, 2, 3};
@@ -128,7 +132,8 @@ static void test_long_header(void)
 	}
 }
 
-static void test_long_header_refused(void)
+static void
+test_long_header_refused(void)
 {
 	uint8_t packet[256] = {0};
 	struct ps_pkt_hdr h;
@@ -157,7 +162,8 @@ static void test_long_header_refused(void)
 	CU_ASSERT_EQUAL(header(&h, packet, sizeof(packet)), PS_DROP_QUIC_SHORT);
 }
 
-static void test_short_header(void)
+static void
+test_short_header(void)
 {
 	uint8_t packet[64] = {0};
 	struct ps_pkt_hdr h;
@@ -177,7 +183,8 @@ static void test_short_header(void)
 	CU_ASSERT_EQUAL(header(&h, packet, sizeof(packet)), PS_DROP_QUIC_FIXED_BIT);
 }
 
-static void test_version_negotiation(void)
+static void
+test_version_negotiation(void)
 {
 	uint8_t ids[255], packet[600];
 	struct ps_pkt_hdr h;
@@ -209,7 +216,8 @@ static void test_version_negotiation(void)
 		CU_ASSERT_EQUAL(header(&h, packet, cut), PS_DROP_QUIC_SHORT);
 }
 
-static void test_retry(void)
+static void
+test_retry(void)
 {
 	uint8_t packet[128] = {0};
 	struct ps_pkt_hdr h;
@@ -224,7 +232,8 @@ static void test_retry(void)
 	CU_ASSERT_EQUAL(header(&h, packet, n + PS_AEAD_TAG - 5), PS_DROP_QUIC_SHORT);
 }
 
-int main(void)
+int
+main(void)
 {
 	CU_TestInfo tests[] = {
 		{"integers", test_varint},
