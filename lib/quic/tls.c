@@ -348,7 +348,8 @@ set_up(struct ps_tls *t, const struct ps_tls_config *c, struct ps_err *e)
 	t->server = c->server;
 	t->backend = c->server && c->backend == PS_TLS_BUILTIN ? &ps_tls_builtin : &ps_tls_gnutls;
 	t->by_helper = c->threaded && (c->budget == 0 || !t->backend->steps_inline);
-	t->budget = t->ops_left = c->budget == 0 ? UINT32_MAX : c->budget;
+	t->budget = c->budget == 0 || !t->backend->steps_inline ? UINT32_MAX : c->budget;
+	t->ops_left = t->budget;
 	t->last_link = &t->waiting;
 	if (!allocate_sessions(t, c->sessions))
 		return ps_fail(e, ENOMEM, "no memory for %u TLS sessions", c->sessions);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-#include "tls_ends.h"
+#include "tls_raw.h"
 
 static void run_handshake(
 	bool client_threaded, bool server_threaded, uint16_t chunk, const char *priority)
