@@ -218,6 +218,25 @@ unready(struct ps_quic *q, struct conn *c, struct tx_stream *s)
 	s->ready = false;
 }
 
+/* Sets n bits from from on; how many were not set before. */
+static uint16_t
+mark_bytes(uint64_t *bits, uint32_t from, uint32_t n)
+{
+	uint16_t fresh = 0;
+
+	for (uint32_t end = from + n; from < end;) {
+		uint32_t in_word = 64 - from % 64;
+		uint32_t take = end - from < in_word ? end - from : in_word;
+		uint64_t mask = (take == 64 ? ~UINT64_C(0) : (UINT64_C(1) << take) - 1)
+				<< from % 64;
+
+		fresh += (uint16_t)__builtin_popcountll(mask & ~bits[from / 64]);
+		bits[from / 64] |= mask;
+		from += take;
+	}
+	return fresh;
+}
+
 void
 send_acked(struct ps_quic *q, struct conn *c, const struct sent *e)
 {
@@ -226,12 +245,7 @@ send_acked(struct ps_quic *q, struct conn *c, const struct sent *e)
 
 	if (s == NULL)
 		return;
-	for (uint32_t i = e->offset; i < (uint32_t)e->offset + e->len; i++) {
-		uint64_t bit = UINT64_C(1) << (i % 64);
-
-		s->acked += (s->have[i / 64] & bit) == 0;
-		s->have[i / 64] |= bit;
-	}
+	s->acked += mark_bytes(s->have, e->offset, e->len);
 	s->fin_acked |= e->fin;
 	if (s->acked < s->len || !s->fin_acked)
 		return;
