@@ -110,10 +110,11 @@ meson_suite() {
 	done
 }
 
+# scripts SUITE [SECONDS]: its numbered scripts, each with that much time.
 scripts() {
 	local script
 	for script in tests/"$1"/[0-9]*.sh; do
-		check "$1" "$(basename "$script" .sh)" timeout 600 bash "$script"
+		check "$1" "$(basename "$script" .sh)" timeout "${2:-600}" bash "$script"
 	done
 }
 
@@ -143,7 +144,7 @@ suite_sanitize() {
 suite_netns() { scripts netns; }
 suite_interop() { scripts interop; }
 suite_glue() { scripts glue; }
-suite_compat() { scripts compat; }
+suite_compat() { scripts compat 1800; }
 suite_lab() { scripts lab; }
 
 if ! bash deploy/install-packages.sh --tests; then
