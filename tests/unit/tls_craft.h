@@ -46,7 +46,8 @@ struct craft {
 static inline uint8_t *
 put_bytes(uint8_t *p, struct bytes b)
 {
-	memcpy(p, b.p, b.len);
+	if (b.len > 0)
+		memcpy(p, b.p, b.len);
 	return p + b.len;
 }
 
