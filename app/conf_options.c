@@ -48,9 +48,21 @@ const struct ps_option ps_options[] = {
 		"sleep is for machines with fewer processors than work", "poll", "sleep"),
 	CHOICE("penstock", "log", GLOBAL(log), "info",
 		"lines below this level are not printed", "error", "warning", "info", "debug"),
+	NUMBER("penstock", "watch_ms", GLOBAL(watch_ms), 100, 60000, "1000",
+		"how often rules and XDP programs are looked at; a loss is seen within twice this"),
+	CHOICE("penstock", "on_rule_loss", GLOBAL(on_rule_loss), "reinstall",
+		"what follows the loss of a rule or XDP program: put it back (at most three times "
+		"in a row), or end and leave the traffic to the kernel", "reinstall", "stop"),
 
 	STRING("port", "device", PORT(device), NULL,
-		"network interface (AF_XDP), PCI address, or name of a --vdev given after --"),
+		"network interface, PCI address, or name of a --vdev given after --"),
+	CHOICE("port", "path", PORT(path), "auto",
+		"how frames are received: a DPDK driver, AF_XDP, kernel sockets, or the first of "
+		"these that the device has; announced at start and in top",
+		"auto", "pmd", "af_xdp", "socket"),
+	CHOICE("port", "zero_copy", PORT(zero_copy), "prefer",
+		"AF_XDP: refuse to start without zero-copy, announce what was obtained, or copy "
+		"always", "require", "prefer", "off"),
 	NUMBER("port", "queues", PORT(queues), 1, PS_WORKERS_MAX, "1",
 		"receive and transmit queues; queue N belongs to worker N"),
 	NUMBER("port", "first_queue", PORT(first_queue), 0, 63, "0",

@@ -243,6 +243,34 @@ test_keypair(void)
 	expect_words("/nonexistent|No such file");
 }
 
+static void
+test_paths(void)
+{
+	CU_ASSERT_EQUAL_FATAL(load(GOOD, NULL), 0);
+	CU_ASSERT_EQUAL(conf.port[0].path, PS_PATH_AUTO);
+	CU_ASSERT_EQUAL(conf.port[0].zero_copy, PS_ZERO_COPY_PREFER);
+	CU_ASSERT_EQUAL(conf.watch_ms, 1000);
+	CU_ASSERT_EQUAL(conf.on_rule_loss, 0);
+	CU_ASSERT_EQUAL(load(GOOD, "port.a.path=socket"), 0);
+	CU_ASSERT_EQUAL(conf.port[0].path, PS_PATH_SOCKET);
+	CU_ASSERT_EQUAL(load(GOOD, "port.a.path=af_xdp"), 0);
+	CU_ASSERT_EQUAL(conf.port[0].path, PS_PATH_AF_XDP);
+	CU_ASSERT_EQUAL(load(GOOD, "port.a.path=pmd"), 0);
+	CU_ASSERT_EQUAL(conf.port[0].path, PS_PATH_PMD);
+	CU_ASSERT_EQUAL(load(GOOD, "port.a.zero_copy=require"), 0);
+	CU_ASSERT_EQUAL(conf.port[0].zero_copy, PS_ZERO_COPY_REQUIRE);
+	CU_ASSERT_EQUAL(load(GOOD, "port.a.zero_copy=off"), 0);
+	CU_ASSERT_EQUAL(conf.port[0].zero_copy, PS_ZERO_COPY_OFF);
+	CU_ASSERT_EQUAL(load(GOOD, "penstock.on_rule_loss=stop"), 0);
+	CU_ASSERT_EQUAL(conf.on_rule_loss, 1);
+	CU_ASSERT_EQUAL(load(GOOD, "penstock.watch_ms=250"), 0);
+	CU_ASSERT_EQUAL(conf.watch_ms, 250);
+	refuse_override("port.a.path=vfio", "[port a]|path|vfio|auto pmd af_xdp socket");
+	refuse_override("port.a.zero_copy=yes", "[port a]|zero_copy|require prefer off");
+	refuse_override("penstock.watch_ms=99", "[penstock]|watch_ms|'99'|100 to 60000");
+	refuse_override("penstock.on_rule_loss=ignore", "on_rule_loss|ignore|reinstall stop");
+}
+
 /* Every default is inside its own range, and help names every key. */
 static void
 test_table(void)
@@ -284,6 +312,7 @@ main(void)
 		{"the whole", test_whole},
 		{"--port", test_ports},
 		{"keypair", test_keypair},
+		{"paths and watch", test_paths},
 		{"table", test_table},
 		CU_TEST_INFO_NULL,
 	};
