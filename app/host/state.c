@@ -209,6 +209,16 @@ read_file(struct ps_state *s, struct ps_err *e)
 	return rc;
 }
 
+/* What a killed writer left. */
+static void
+remove_temporary(const struct ps_state *s)
+{
+	char temp[PS_STATE_PATH + 8];
+
+	snprintf(temp, sizeof(temp), "%s.new", s->path);
+	unlink(temp);
+}
+
 int
 ps_state_open(struct ps_state *s, const char *name, struct ps_err *e)
 {
@@ -237,6 +247,7 @@ ps_state_open(struct ps_state *s, const char *name, struct ps_err *e)
 		ps_state_close(s);
 		return rc;
 	}
+	remove_temporary(s);
 	rc = read_file(s, e);
 	if (rc < 0)
 		ps_state_close(s);

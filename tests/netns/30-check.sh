@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# penstock check says what is wrong and how to mend it, and changes nothing.
+
+. "$(dirname "$0")/host.sh"
+host_begin
+snapshot >"$TMP/before.txt"
+
+host check -c "$CONF" >"$TMP/check.txt"
+[ $? -eq 1 ] || fail "check does not say 1 with an MTU of 9000"
+grep -q '^not *mtu *srv' "$TMP/check.txt" || fail "the MTU has no row"
+grep -q 'ip link set dev srv mtu 1500' "$TMP/check.txt" || fail "the MTU has no command"
+grep -q 'ethtool -K srv rx-udp-gro-forwarding off' "$TMP/check.txt" || fail "GRO has no command"
+grep -q '^ok *channels *mq combined *2' "$TMP/check.txt" || fail "the TAP's two queues have no row"
+same_as "$TMP/before.txt" "check changed something"
+no_state || fail "check left a state file"
+
+# The same as JSON: a row is name, subject, state, why, remedy.
+host check -c "$CONF" --json | python3 -c '
+import json, sys
+d = json.load(sys.stdin)
+rows = d["steps"]
+assert d["ready"] is False
+assert all(set(r) == {"name", "subject", "state", "why", "remedy", "init"} for r in rows)
+assert all(r["state"] in ("ok", "not", "partial", "skip") for r in rows)
+assert all(r["why"] for r in rows), "a row without why"
+assert all(r["remedy"] for r in rows if r["state"] == "not"), "not, and no remedy"
+assert [r for r in rows if r["name"] == "mtu" and r["subject"] == "srv"][0]["init"]
+' || fail "the JSON is not as it should be"
+
+# Its own advice makes it content.
+sed -n 's/^ *\* \(ip link\|ethtool\)/\1/p' "$TMP/check.txt" >"$TMP/advice.sh"
+in_server sh -e "$TMP/advice.sh" >/dev/null || fail "the advice cannot be followed"
+host check -c "$CONF" >"$TMP/check.txt" || fail "not ready after its own advice was followed"
+tail -n 1 "$TMP/check.txt" | grep -q '^ready' || fail "ready is not said"
+
+# Who else is on a service's port is named, and netfilter's rules are listed.
+spawn bound in_server_exec python3 -c '
+import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("0.0.0.0", 8009))
+print("bound", flush=True)
+time.sleep(60)'
+wait_for 5 grep -q bound "$TMP/bound.out"
+host check -c "$CONF" | grep -q "8009 is also bound by python3 (pid $PID)" \
+	|| fail "the socket's owner is not named"
+if in_server python3 "$NETNS_DIR/nft_drop.py" 2>"$TMP/nft.log"; then
+	host check -c "$CONF" >"$TMP/nft.txt"
+	grep -q '^partial *netfilter *inet penstocktest in .*1 rules and policy drop at input' \
+		"$TMP/nft.txt" || { cp "$TMP/nft.txt" "$TMP/nft.log"; fail "the nft chain is not listed"; }
+else
+	echo "note: nftables cannot be written here"
+fi
+
+# What a validator announces.
+info() { printf '{"id":"x","gossip":"%s:8000","tpu":"%s:%s"}' $SERVER_ADDR $SERVER_ADDR "$1"; }
+info 8003 | host check -c "$CONF" --contact-info - | grep -q '^ok *contact *tpu' \
+	|| fail "the announced port is not recognised"
+info 8004 | host check -c "$CONF" --contact-info - >"$TMP/contact.txt" && fail "a wrong port passes"
+grep -q "^not *contact *tpu .*$SERVER_ADDR:8010" "$TMP/contact.txt" || fail "the wrong port is not said"
+echo nonsense | host check -c "$CONF" --contact-info - >/dev/null && fail "nonsense passes"
+
+# Usage.
+for args in "" "-c" "-x" "-c $CONF more"; do
+	host check $args >/dev/null 2>&1
+	[ $? -eq 2 ] || fail "check $args does not exit with 2"
+done
+host check -c "$TMP/nowhere.ini" >/dev/null 2>&1
+[ $? -eq 1 ] || fail "a missing file does not exit with 1"
+pass "rows, commands, JSON, sockets, rules, contact info"

@@ -1,0 +1,73 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# init makes check content, a second init changes nothing, fini restores exactly what was; what
+# somebody else changed meanwhile is named and left alone.
+
+. "$(dirname "$0")/host.sh"
+host_begin
+snapshot >"$TMP/before.txt"
+
+host init -c "$CONF" --undo-after 0 >"$TMP/init.txt" || fail "init: $(cat "$TMP/init.txt")"
+[ "$(mtu srv)" = 1500 ] && [ "$(mtu mq)" = 1500 ] || fail "init did not set the MTU"
+[ "$(feature srv rx-udp-gro-forwarding)" = off ] || fail "init did not turn GRO forwarding off"
+[ "$(state_files)" = "$INSTANCE.state" ] || fail "no state file, or more: $(state_files)"
+host check -c "$CONF" >"$TMP/check.txt" || fail "not ready after init"
+
+snapshot >"$TMP/initial.txt"
+cp "$STATE/$INSTANCE.state" "$TMP/state.txt"
+host init -c "$CONF" --undo-after 0 >"$TMP/again.txt" || fail "a second init fails"
+grep -q '^nothing to change' "$TMP/again.txt" || fail "a second init changes something"
+same_as "$TMP/initial.txt" "a second init changed something"
+cmp -s "$STATE/$INSTANCE.state" "$TMP/state.txt" || fail "a second init wrote the state anew"
+
+host fini -c "$CONF" >"$TMP/fini.txt" || fail "fini: $(cat "$TMP/fini.txt")"
+same_as "$TMP/before.txt" "fini did not restore everything"
+no_state || fail "fini left a state file"
+host fini -c "$CONF" | grep -q 'nothing to restore' || fail "a second fini does something"
+
+# A later init with more to change keeps what the first one saved.
+host init -c "$CONF" --undo-after 0 >/dev/null || fail "init after fini"
+ip -n "$NSS" link set srv mtu 3000
+host init -c "$CONF" --undo-after 0 >/dev/null || fail "init after a change"
+host fini -c "$CONF" >/dev/null
+same_as "$TMP/before.txt" "the value before the first init was not kept"
+
+# Changed outside: reported, left alone; everything else is restored.
+host init -c "$CONF" --undo-after 0 >/dev/null
+ip -n "$NSS" link set srv mtu 1400
+host fini -c "$CONF" --json >"$TMP/foreign.json" || fail "fini fails after a foreign change"
+python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+c = {(x["target"], x["key"]): x for x in d["changes"]}
+assert d["ok"] is True
+assert c["srv", "mtu"]["outcome"] == "foreign", c["srv", "mtu"]
+assert "1400" in c["srv", "mtu"]["why"] and "9000" in c["srv", "mtu"]["why"]
+assert c["mq", "mtu"]["outcome"] == "restored"
+' "$TMP/foreign.json" || fail "the foreign change is not told"
+[ "$(mtu srv)" = 1400 ] || fail "the foreign change was not left alone"
+[ "$(mtu mq)" = 4000 ] || fail "the rest was not restored"
+no_state || fail "a state file remains"
+ip -n "$NSS" link set srv mtu 9000
+
+# An interface that is gone does not stop the others.
+host init -c "$CONF" --undo-after 0 >/dev/null || fail "init before the TAP goes"
+stop "$PID"
+wait_for 5 eval '! ip -n "$NSS" link show mq >/dev/null 2>&1' || fail "the TAP stays"
+host fini -c "$CONF" >"$TMP/gone.txt" || fail "fini fails when an interface is gone"
+grep -q '^foreign *mq mtu: it is not there any more' "$TMP/gone.txt" || fail "the TAP is not named"
+[ "$(mtu srv)" = 9000 ] || fail "the other interface was not restored"
+no_state || fail "a state file remains after an interface went"
+
+# A damaged state file stops both, and is not overwritten.
+printf 'penstock-state 1\nboot x\ndone\tsetting\tsrv\tmtu\t1\t2\nend 7\n' >"$STATE/$INSTANCE.state"
+cp "$STATE/$INSTANCE.state" "$TMP/damaged"
+for c in init fini confirm; do
+	host $c -c "$CONF" >"$TMP/damaged.txt" 2>&1
+	[ $? -eq 1 ] || fail "$c goes on with a damaged state file"
+	grep -q 'line 4 is damaged' "$TMP/damaged.txt" || fail "$c does not name the line"
+	cmp -s "$STATE/$INSTANCE.state" "$TMP/damaged" || fail "$c overwrote a damaged state file"
+done
+pass "made, made twice, restored, foreign changes and lost interfaces told"
