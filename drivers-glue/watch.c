@@ -3,8 +3,7 @@
 
 #include "watch.h"
 
-#include <string.h>
-
+#include "linkmon.h"
 #include "ps_time.h"
 
 void
@@ -24,17 +23,19 @@ ps_watch_post(struct ps_watch *w, enum ps_watch_event event)
 }
 
 void
-ps_watch_link(struct ps_watch *w, const struct ps_watch_link *base, const struct ps_watch_link *now)
+ps_watch_link(struct ps_watch *w, int changes)
 {
-	if (!now->present) {
+	const int settings = PS_LINK_MTU | PS_LINK_MASTER | PS_LINK_XDP | PS_LINK_NTUPLE_OFF |
+			     PS_LINK_NTUPLE_ON | PS_LINK_FEATURES | PS_LINK_RINGS |
+			     PS_LINK_CHANNELS | PS_LINK_MISSED;
+
+	if ((changes & PS_LINK_GONE) != 0)
 		ps_watch_post(w, PS_WATCH_REMOVED);
-		return;
-	}
-	if (memcmp(base->mac, now->mac, sizeof(base->mac)) != 0)
+	if ((changes & PS_LINK_MAC) != 0)
 		ps_watch_post(w, PS_WATCH_MAC);
-	if (base->up != now->up)
+	if ((changes & (PS_LINK_DOWN | PS_LINK_UP)) != 0)
 		ps_watch_post(w, PS_WATCH_LINK);
-	if (base->mtu != now->mtu || base->master != now->master || base->prog_id != now->prog_id)
+	if ((changes & settings) != 0)
 		ps_watch_post(w, PS_WATCH_SETTINGS);
 }
 

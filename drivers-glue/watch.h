@@ -27,7 +27,8 @@ enum ps_watch_event {
 	PS_WATCH_REMOVED,         /* RTE_ETH_EVENT_INTR_RMV, or the kernel's link is gone */
 	PS_WATCH_LINK,            /* RTE_ETH_EVENT_INTR_LSC, or the kernel's link went down or up */
 	PS_WATCH_MAC,             /* the kernel's link has another address */
-	PS_WATCH_SETTINGS,        /* ethtool settings, program or master of the link changed */
+	PS_WATCH_SETTINGS,        /* ethtool settings, program or master of the link changed: the
+				   * kernel's readback tells whether that cost rules */
 	PS_WATCH_EVENTS
 };
 
@@ -75,20 +76,12 @@ struct ps_watch {
 #define PS_WATCH_HEALTHY     10
 #define PS_WATCH_RECOVERY_NS (60 * UINT64_C(1000000000))
 
-/* Link as netlink tells it; what differs from the base, taken at the last installation, is posted.
- */
-struct ps_watch_link {
-	bool present, up;
-	uint8_t mac[6];
-	uint32_t mtu, master, prog_id;
-};
-
 /* period_ns is raised to the family's patience, so that two of them are enough. */
 void ps_watch_init(struct ps_watch *w, uint64_t period_ns, uint16_t patience_ms,
 	enum ps_on_rule_loss on_loss, uint64_t now_ns);
 void ps_watch_post(struct ps_watch *w, enum ps_watch_event event);
-void ps_watch_link(
-	struct ps_watch *w, const struct ps_watch_link *base, const struct ps_watch_link *now);
+/* changes: of ps_linkmon_poll(), bits of enum ps_link_change. */
+void ps_watch_link(struct ps_watch *w, int changes);
 struct ps_watch_verdict ps_watch_step(struct ps_watch *w, uint64_t now_ns);
 bool ps_watch_due(const struct ps_watch *w, uint64_t now_ns);
 struct ps_watch_verdict ps_watch_observe(

@@ -8,6 +8,7 @@
 
 #include <ethdev_driver.h>
 #include <ethdev_vdev.h>
+#include <rte_version.h>
 
 #include "persona_pmd.h"
 #include "persona_dev.h"
@@ -124,12 +125,21 @@ xstats(struct rte_eth_dev *dev, struct rte_eth_xstat *values, unsigned int n)
 	return 1;
 }
 
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+static int
+stats(struct rte_eth_dev *dev, struct rte_eth_stats *s, struct eth_queue_stats *queues)
+{
+	(void)dev, (void)s, (void)queues;
+	return 0;
+}
+#else
 static int
 stats(struct rte_eth_dev *dev, struct rte_eth_stats *s)
 {
 	(void)dev, (void)s;
 	return 0;
 }
+#endif
 
 static int
 flow_ops_get(struct rte_eth_dev *dev, const struct rte_flow_ops **ops)

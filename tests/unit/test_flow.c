@@ -396,6 +396,33 @@ test_mark_proof(void)
 	end();
 }
 
+/* A mark that two rules share tells that one of them is there, not which. */
+static void
+test_shared_mark(void)
+{
+	const uint32_t addr[] = {htonl(0xcb007109u), htonl(0xcb00710au)};
+	const struct ps_plan_port port = {
+		.name = "p0", .n_workers = 4, .n_addrs = 2, .addr_be = addr};
+
+	memset(&nic, 0, sizeof(nic));
+	memset(counts, 0, sizeof(counts));
+	sel[0] = (struct ps_selector){"tpu", 1, 0, htons(8000), 0, 1};
+	sel[1] = (struct ps_selector){"vote", 2, addr[0], htons(8001), 0, 1};
+	CU_ASSERT_EQUAL_FATAL(ps_plan(&plan, &ps_family_iavf_ice.caps, &port, sel, 2, &err), 0);
+	CU_ASSERT_EQUAL(ps_flow_prepare(&flow, PORT, &ps_family_iavf_ice, &plan, &fake, &err), 0);
+	install();
+	packets(1, 1, true, true);
+	packets(2, 1, true, true);
+	round_of_proof();
+	CU_ASSERT_EQUAL(report.created, 2);
+	CU_ASSERT_EQUAL(report.proven, 1);
+	CU_ASSERT_EQUAL(report.right, 2);
+	packets(1, 1, true, false);
+	round_of_proof();
+	CU_ASSERT_EQUAL(report.lost, 2);
+	end();
+}
+
 static void
 test_statistic(void)
 {
@@ -437,7 +464,6 @@ test_pacing(void)
 	memset(&nic, 0, sizeof(nic));
 	for (uint32_t i = 0; i < N(many); i++)
 		many[i] = (struct ps_selector){"tpu", i + 1, 0, htons((uint16_t)(8000 + i)), 0, 1};
-	/* One worker is all of one: software would do, but one queue is what a rule can give. */
 	CU_ASSERT_EQUAL_FATAL(ps_plan(&plan, &ps_family_i40e.caps, &port, many, N(many), &err), 0);
 	CU_ASSERT_EQUAL(ps_flow_prepare(&flow, PORT, &ps_family_i40e, &plan, &fake, &err), 0);
 	CU_ASSERT_EQUAL(ps_flow_install(&flow, &err), 0);
@@ -477,6 +503,7 @@ main(void)
 		{"proof by counter", test_counter_proof},
 		{"a counter may lag, for so long", test_counter_lag},
 		{"proof by mark", test_mark_proof},
+		{"a mark that two rules share", test_shared_mark},
 		{"a statistic that contradicts", test_statistic},
 		{"proof by queue", test_queue_proof},
 		{"creates are paced", test_pacing},
