@@ -165,6 +165,43 @@ test_rsa_exponent(void)
 	}
 }
 
+/* GnuTLS presents its key bare, and takes ours so. */
+static void
+test_raw_key_of_gnutls(void)
+{
+	static const char priority[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CTYPE-ALL:+CTYPE-CLI-RAWPK:"
+				       "+CTYPE-SRV-RAWPK:%DISABLE_TLS13_COMPAT_MODE";
+	uint8_t pkcs8[16 + 32] = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65,
+		0x70, 0x04, 0x22, 0x04, 0x20, 5};
+	uint8_t spki[PS_TLS_SPKI_BYTES], key[64], server_key[64], seed[32];
+	gnutls_datum_t secret = {pkcs8, sizeof(pkcs8)}, public = {spki, sizeof(spki)};
+	const gnutls_datum_t *theirs;
+	unsigned int n = 0;
+	struct raw r;
+
+	ps_ed25519_key(key, pkcs8 + 16);
+	ps_tls_put_spki(spki, key + 32);
+	memset(seed, SEED_SERVER, sizeof(seed));
+	ps_ed25519_key(server_key, seed);
+	raw_flags = GNUTLS_ENABLE_RAWPK;
+	raw_open(&r, true, true, false);
+	raw_flags = 0;
+	CU_ASSERT_EQUAL_FATAL(gnutls_priority_set_direct(r.gs, priority, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(gnutls_certificate_set_rawpk_key_mem(r.cred, &public, &secret,
+				      GNUTLS_X509_FMT_DER, NULL, 0, NULL, 0, 0),
+		0);
+	raw_handshake(&r);
+	CU_ASSERT_EQUAL(r.to.result, PS_TLS_DONE);
+	CU_ASSERT_TRUE(r.complete);
+	CU_ASSERT_TRUE(r.to.io.peer_has_key);
+	CU_ASSERT_EQUAL(memcmp(r.to.io.peer_key, key + 32, 32), 0);
+	theirs = gnutls_certificate_get_peers(r.gs, &n);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(theirs);
+	CU_ASSERT_EQUAL(theirs->size, PS_TLS_SPKI_BYTES);
+	CU_ASSERT_EQUAL(memcmp(theirs->data + 12, server_key + 32, 32), 0);
+	raw_close(&r);
+}
+
 int
 main(void)
 {
@@ -174,6 +211,7 @@ main(void)
 		{"spoiled certificates", test_spoiled},
 		{"DER", test_der},
 		{"RSA exponent", test_rsa_exponent},
+		{"raw public key of GnuTLS", test_raw_key_of_gnutls},
 		CU_TEST_INFO_NULL,
 	};
 	static CU_SuiteInfo suites[] = {

@@ -19,6 +19,8 @@ struct raw {
 	bool transport_parameters, complete;
 };
 
+static unsigned int raw_flags; /* further flags of gnutls_init() */
+
 static inline int
 raw_out(gnutls_session_t gs, gnutls_record_encryption_level_t level,
 	gnutls_handshake_description_t type, const void *data, size_t size)
@@ -79,7 +81,7 @@ raw_open_with(struct raw *r, bool alpn, bool transport_parameters, bool share_p2
 	r->transport_parameters = transport_parameters;
 	gnutls_certificate_allocate_credentials(&r->cred);
 	gnutls_init(&r->gs, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_FORCE_CLIENT_CERT |
-				    (share_p256 ? GNUTLS_KEY_SHARE_TOP : 0));
+				    (share_p256 ? GNUTLS_KEY_SHARE_TOP : 0) | raw_flags);
 	gnutls_session_set_ptr(r->gs, r);
 	CU_ASSERT_EQUAL_FATAL(gnutls_priority_set_direct(r->gs, priority, NULL), 0);
 	gnutls_credentials_set(r->gs, GNUTLS_CRD_CERTIFICATE, r->cred);
