@@ -80,12 +80,24 @@ ids_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sent
 	return n;
 }
 
+/* False when so many retirements wait that the peer must be playing, RFC 9000 section 5.1.2. */
+static bool
+retire(struct conn *c, uint64_t seq)
+{
+	for (unsigned int i = 0; i < c->ids.n_retire; i++)
+		if (c->ids.retire[i] == seq)
+			return true;
+	if (c->ids.n_retire == RETIRE_MAX)
+		return false;
+	c->ids.retire[c->ids.n_retire++] = seq;
+	return true;
+}
+
 void
 ids_lost(struct conn *c, const struct sent *e)
 {
 	if (e->kind == SENT_RETIRE) {
-		if (c->ids.n_retire < RETIRE_MAX)
-			c->ids.retire[c->ids.n_retire++] = e->value;
+		retire(c, e->value);
 		return;
 	}
 	for (unsigned int i = 0; i < OUR_IDS; i++)
@@ -105,19 +117,6 @@ ids_retired(struct conn *c, uint64_t seq, uint32_t packet_seq)
 			c->ids.announce |= 1u << i;
 		}
 	return 0;
-}
-
-/* False when so many retirements wait that the peer must be playing, RFC 9000 section 5.1.2. */
-static bool
-retire(struct conn *c, uint64_t seq)
-{
-	for (unsigned int i = 0; i < c->ids.n_retire; i++)
-		if (c->ids.retire[i] == seq)
-			return true;
-	if (c->ids.n_retire == RETIRE_MAX)
-		return false;
-	c->ids.retire[c->ids.n_retire++] = seq;
-	return true;
 }
 
 static bool

@@ -67,6 +67,16 @@ raw_peer_free(struct raw_peer *p)
 }
 
 void
+raw_move(struct raw_peer *p, uint32_t ip, uint16_t port)
+{
+	p->was = p->flow;
+	if (ip != 0)
+		p->flow.saddr_be = __builtin_bswap32(ip);
+	p->flow.sport_be = __builtin_bswap16(port);
+	p->moved_tx_bytes = p->moved_rx_bytes = 0;
+}
+
+void
 raw_peer_clear(struct raw_peer *p)
 {
 	p->n_frames = 0;
@@ -102,9 +112,11 @@ raw_hello(struct raw_peer *p)
 {
 	initial_keys(p);
 	CU_ASSERT_TRUE_FATAL(ps_tls_begin(p->tls, &p->io));
-	p->tp.has_initial_scid = true;
+	p->tp.has_initial_scid = !p->no_scid;
 	p->tp.initial_scid = p->scid;
 	p->io.tp_len = (uint16_t)ps_tparam_put(&p->tp, p->io.tp, sizeof(p->io.tp));
+	memcpy(p->io.tp + p->io.tp_len, p->tp_more, p->tp_more_len);
+	p->io.tp_len += (uint16_t)p->tp_more_len;
 	tls_step(p, PS_LEVEL_INITIAL, NULL, 0);
 	CU_ASSERT_TRUE_FATAL(p->io.out_len[PS_LEVEL_INITIAL] > 0);
 }
@@ -206,6 +218,7 @@ void
 raw_send_bytes(struct raw_peer *p, const void *bytes, size_t len)
 {
 	p->tx_bytes += len;
+	p->moved_tx_bytes += len;
 	raw_inject(p->s, p->flow, bytes, len);
 }
 
@@ -272,6 +285,14 @@ crypto_in(struct raw_peer *p, enum ps_level level, const struct ps_frame *f)
 }
 
 static void
+reset_token_in(struct raw_peer *p, const struct ps_frame *f)
+{
+	if (f->ncid.seq != p->n_reset_tokens + 1 || f->ncid.seq > 8)
+		return;
+	memcpy(p->reset_token[p->n_reset_tokens++], f->ncid.reset_token, 16);
+}
+
+static void
 frames_in(struct raw_peer *p, enum ps_pkt_type pkt, uint64_t pn, const uint8_t *text, size_t len)
 {
 	enum ps_level level = pkt == PS_PKT_1RTT        ? PS_LEVEL_APP
@@ -287,11 +308,14 @@ frames_in(struct raw_peer *p, enum ps_pkt_type pkt, uint64_t pn, const uint8_t *
 		struct raw_frame *r = &p->frame[p->n_frames];
 
 		CU_ASSERT_TRUE_FATAL(p->n_frames < RAW_FRAMES);
-		*r = (struct raw_frame){pkt, pn, p->s->now_ns, p->datagrams, {0}};
+		*r = (struct raw_frame){pkt, pn, p->s->now_ns, p->datagrams, p->in.flow, p->in.link,
+			p->in.len, p->in.ecn, {0}};
 		CU_ASSERT_EQUAL_FATAL(ps_frame_parse(&r->f, pkt, &at, end), 0);
 		p->n_frames++;
 		if (r->f.type == PS_FRAME_CRYPTO)
 			crypto_in(p, level, &r->f);
+		else if (r->f.type == PS_FRAME_NEW_CONNECTION_ID)
+			reset_token_in(p, &r->f);
 	}
 }
 
@@ -355,14 +379,19 @@ packet_in(struct raw_peer *p, const struct ps_pkt_hdr *h, uint8_t *pkt)
 	frames_in(p, h->type, pn, pkt + hdr, len);
 }
 
-/* RFC 9000 section 10.3.1, for the id of the handshake. */
+/* RFC 9000 section 10.3.1. */
 static bool
-stateless_reset(const struct raw_peer *p, const uint8_t *data, size_t len)
+stateless_reset(struct raw_peer *p, const uint8_t *data, size_t len)
 {
 	struct ps_tparam t;
 
-	return len >= 21 && p->io.peer_tp_len > 0 &&
-	       ps_tparam_parse(&t, p->io.peer_tp, p->io.peer_tp_len, false) == 0 &&
+	if (len < 21 || p->io.peer_tp_len == 0)
+		return false;
+	p->reset_len = (uint16_t)len;
+	for (p->reset_of = p->n_reset_tokens; p->reset_of > 0; p->reset_of--)
+		if (memcmp(p->reset_token[p->reset_of - 1], data + len - 16, 16) == 0)
+			return true;
+	return ps_tparam_parse(&t, p->io.peer_tp, p->io.peer_tp_len, false) == 0 &&
 	       t.has_reset_token && memcmp(t.reset_token, data + len - 16, 16) == 0;
 }
 
@@ -378,12 +407,15 @@ raw_datagram_in(struct raw_peer *p, uint8_t *data, size_t len)
 
 	p->datagrams++;
 	p->rx_bytes += len;
+	if (p->in.flow.dport_be == p->flow.sport_be && p->in.flow.daddr_be == p->flow.saddr_be)
+		p->moved_rx_bytes += len;
 	p->last_len = (uint16_t)len;
 	if (p->next_pn[PS_LEVEL_HANDSHAKE] == 0 && p->token_len == 0)
 		CU_ASSERT_TRUE(p->rx_bytes <= 3 * p->tx_bytes);
 	for (uint8_t *at = data; len > 0; at += h.size, len -= h.size) {
 		CU_ASSERT_EQUAL_FATAL(ps_pkt_hdr_parse(&h, at, len, p->scid.len), PS_DROP_COUNT);
-		CU_ASSERT_EQUAL(memcmp(h.dcid, p->scid.id, p->scid.len), 0);
+		CU_ASSERT_TRUE(memcmp(h.dcid, p->scid.id, p->scid.len) == 0 ||
+			       memcmp(h.dcid, p->scid_was.id, p->scid.len) == 0);
 		if (h.type == PS_PKT_RETRY)
 			retry_in(p, &h, at);
 		else if (h.type == PS_PKT_VERSION_NEGOTIATION)

@@ -60,6 +60,9 @@ struct raw_server {
 	unsigned int n_peers;
 	struct raw_peer *peer[RAW_PEERS];
 	unsigned int unrouted; /* datagrams to no peer */
+	unsigned int lose;     /* so many of the next datagrams are lost on their way to a peer */
+	uint8_t ecn;           /* of the datagrams that the server gets, with their link: */
+	uint64_t link;
 };
 
 /* Defaults small enough for tests, Retry off; no endpoint yet. */
@@ -82,6 +85,10 @@ struct raw_frame {
 	enum ps_pkt_type pkt;
 	uint64_t pn, at_ns;
 	unsigned int datagram; /* counted from 1 over the peer's life */
+	struct ps_flow4 flow;  /* of that datagram */
+	uint64_t link;
+	uint16_t size; /* bytes of it */
+	uint8_t ecn;
 	struct ps_frame f;
 };
 
@@ -96,13 +103,19 @@ struct raw_how {
 struct raw_peer {
 	struct raw_server *s;
 	struct ps_flow4 flow; /* to the server */
-	struct ps_tparam tp;  /* announced; initial_scid is filled in by raw_hello() */
+	struct ps_flow4 was;  /* before raw_move(): what the server sends there comes too */
+	uint64_t moved_tx_bytes, moved_rx_bytes; /* of the address it moved to, since then */
+	struct ps_tparam tp; /* announced; initial_scid is filled in by raw_hello() */
+	bool no_scid;        /* but not then */
+	uint8_t tp_more[64]; /* appended to what is announced */
+	size_t tp_more_len;
 	struct ps_tls *tls;
 	struct ps_tls_io io;
 	struct ps_protect *protect;
 	void *protect_mem;
 	struct ps_cid odcid, dcid, scid; /* the client's first id, the server's, ours */
 	struct ps_cid retry_scid;        /* what a Retry told us to use */
+	struct ps_cid scid_was;          /* taken as well as scid */
 	bool server_id_known;
 	uint8_t token[512];
 	size_t token_len;
@@ -116,7 +129,12 @@ struct raw_peer {
 
 	unsigned int datagrams, retries, versions, resets; /* received */
 	uint64_t rx_bytes, tx_bytes;
-	uint16_t last_len;  /* bytes of the last datagram received */
+	uint16_t last_len;     /* bytes of the last datagram received */
+	struct ps_datagram in; /* the one being taken apart */
+	unsigned int n_reset_tokens;
+	uint8_t reset_token[8][16]; /* of the server's ids, by sequence number from 1 on */
+	unsigned int reset_of;      /* sequence number whose token the last stateless reset had */
+	uint16_t reset_len;
 	uint32_t undecoded; /* packets that did not verify */
 	unsigned int n_frames;
 	struct raw_frame frame[RAW_FRAMES];
@@ -129,6 +147,9 @@ struct raw_peer *raw_peer_new(struct raw_server *s, const struct ps_tls_config *
 struct ps_tls_config raw_client_tls(void);
 void raw_peer_free(struct raw_peer *p);
 void raw_peer_clear(struct raw_peer *p);
+
+/* From now on its datagrams come from another port (ip 0) or another address. */
+void raw_move(struct raw_peer *p, uint32_t ip, uint16_t port);
 
 /* Makes the ClientHello; nothing is sent. */
 void raw_hello(struct raw_peer *p);

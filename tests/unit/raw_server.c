@@ -119,6 +119,7 @@ raw_server_defaults(struct raw_server *s)
 	memset(s->config.keys.cid_key, 0x31, sizeof(s->config.keys.cid_key));
 	memset(s->config.keys.token_key, 0x32, sizeof(s->config.keys.token_key));
 	s->room = 1000000;
+	s->link = 7;
 	s->now_ns = START_NS;
 }
 
@@ -155,7 +156,8 @@ raw_inject(struct raw_server *s, struct ps_flow4 flow, const void *bytes, size_t
 {
 	/* exactly as long as the datagram, so that a sanitizer sees a read beyond it */
 	uint8_t *copy = malloc(len > 0 ? len : 1);
-	struct ps_datagram d = {.data = copy, .len = (uint16_t)len, .flow = flow, .link = 7};
+	struct ps_datagram d = {
+		.data = copy, .len = (uint16_t)len, .ecn = s->ecn, .flow = flow, .link = s->link};
 	struct ps_datagram *burst = &d;
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(copy);
@@ -163,6 +165,12 @@ raw_inject(struct raw_server *s, struct ps_flow4 flow, const void *bytes, size_t
 		memcpy(copy, bytes, len);
 	ps_quic_rx_burst(s->q, &burst, 1, s->now_ns);
 	free(copy);
+}
+
+static bool
+leads_to(struct ps_flow4 down, struct ps_flow4 up)
+{
+	return down.dport_be == up.sport_be && down.daddr_be == up.saddr_be;
 }
 
 void
@@ -177,14 +185,19 @@ raw_pump(struct raw_server *s)
 		d = (struct ps_datagram){.data = buf, .len = sizeof(buf)};
 		if (ps_quic_tx_burst(s->q, &out, 1, s->now_ns) == 0)
 			return;
+		if (s->lose > 0) {
+			s->lose--;
+			continue;
+		}
 		for (i = 0; i < s->n_peers; i++)
-			if (s->peer[i]->flow.sport_be == d.flow.dport_be &&
-				s->peer[i]->flow.saddr_be == d.flow.daddr_be)
+			if (leads_to(d.flow, s->peer[i]->flow) || leads_to(d.flow, s->peer[i]->was))
 				break;
-		if (i == s->n_peers)
+		if (i == s->n_peers) {
 			s->unrouted++;
-		else
-			raw_datagram_in(s->peer[i], d.data, d.len);
+			continue;
+		}
+		s->peer[i]->in = d;
+		raw_datagram_in(s->peer[i], d.data, d.len);
 	}
 }
 
