@@ -33,7 +33,7 @@ static struct {
 	int fail_errno;
 	unsigned int reset_at; /* an event comes during this create */
 	int isolate_rc;
-	bool isolated, no_hits_set, dump_empty, wrong_order, stale;
+	bool isolated, no_hits_set, dump_empty, destroy_fails, wrong_order, stale;
 	uint64_t xstat;
 } nic;
 
@@ -76,6 +76,8 @@ fake_destroy(uint16_t port, struct rte_flow *f, struct rte_flow_error *error)
 {
 	(void)port, (void)error;
 	nic.stale |= f->gone || !f->there;
+	if (nic.destroy_fails)
+		return -EIO;
 	/* Newest first. */
 	for (struct rte_flow *later = f + 1; later < nic.flow + nic.created; later++)
 		nic.wrong_order |= later->there;
@@ -218,6 +220,20 @@ test_transaction(void)
 		CU_ASSERT_EQUAL(nic.created, at + RULES);
 		end();
 	}
+}
+
+/* What the driver will not destroy, its flush takes. */
+static void
+test_destroy_fails(void)
+{
+	begin(&ps_family_iavf_ice);
+	nic.destroy_fails = true;
+	nic.fail_at = 3;
+	nic.fail_errno = EPERM;
+	CU_ASSERT_EQUAL(ps_flow_install(&flow, &err), -EPERM);
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "no room for rules"));
+	CU_ASSERT_EQUAL(nic.flushed, 2);
+	end();
 }
 
 static void
@@ -494,6 +510,7 @@ main(void)
 {
 	static const CU_TestInfo tests[] = {
 		{"all rules or none", test_transaction},
+		{"rules that are not destroyed are flushed", test_destroy_fails},
 		{"NULL without an error is a failure", test_null_without_error},
 		{"a reset in the middle of an installation", test_reset_while_installing},
 		{"no handle outlives its generation", test_generations},
