@@ -9,7 +9,8 @@
 
 #include <numa.h>
 
-#define ALIGN_UP(n) (((n) + 63) & ~(size_t)63)
+#define ALIGN_UP(n)    (((n) + 63) & ~(size_t)63)
+#define TLS_OPS_A_TURN 1 /* public-key operations, some 20 to 50 us each, a turn of the loop */
 
 void *
 ps_node_alloc(size_t bytes, int node)
@@ -104,7 +105,8 @@ ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_serv
 	const struct ps_tpu_limits tpu_limits = {.slots = conf->quic.streams};
 	struct ps_tls_config tls = {
 		.server = true,
-		.threaded = true,
+		.threaded = true, /* for RSA and ECDSA certificates */
+		.budget = TLS_OPS_A_TURN,
 		.sessions = conf->quic.handshakes,
 		.alpn = "solana-tpu",
 	};

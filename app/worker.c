@@ -194,7 +194,7 @@ serve_quic(struct ps_worker *w, uint64_t now_ns)
 
 		if (s->endpoint.quic == NULL)
 			continue;
-		ps_quic_service(s->endpoint.quic, now_ns);
+		busy |= ps_quic_service(s->endpoint.quic, now_ns) <= now_ns;
 		busy |= transmit(w, s->endpoint.quic, now_ns);
 	}
 	return busy;
