@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Penstock authors */
 
 /* X25519 (RFC 7748) and Ed25519 (RFC 8032). curve25519.c names lib25519, where the system has it,
- * and libsodium otherwise. Any thread; nothing here allocates, and only the start enters the
- * kernel. */
+ * and libsodium otherwise. Any thread; nothing here allocates. The start enters the kernel, and so
+ * does lib25519 for 32 random bytes with each signature. */
 #ifndef PS_QUIC_CURVE25519_H
 #define PS_QUIC_CURVE25519_H
 

@@ -169,8 +169,9 @@ test_curves(void)
 	unhex(seed, seed_hex);
 	ps_ed25519_key(key, seed);
 	CU_ASSERT_TRUE(is(key + 32, public_hex));
-	ps_ed25519_sign(sig, &msg, 1, key);
-	CU_ASSERT_TRUE(is(sig, sig_hex));
+	unhex(sig, sig_hex);
+	CU_ASSERT_TRUE(ps_ed25519_verify(sig, &msg, 1, key + 32));
+	ps_ed25519_sign(sig, &msg, 1, key); /* lib25519's are not always the same */
 	CU_ASSERT_TRUE(ps_ed25519_verify(sig, &msg, 1, key + 32));
 	sig[3] ^= 1;
 	CU_ASSERT_FALSE(ps_ed25519_verify(sig, &msg, 1, key + 32));
