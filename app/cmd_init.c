@@ -34,7 +34,9 @@ const char ps_help_fini[] =
 	"usage: penstock fini -c FILE [--rules-only] [--json]\n"
 	"\n"
 	"Restores what penstock init changed. What somebody else changed since is named and left\n"
-	"alone. Also removes the drop rules for the services from the physical functions.\n"
+	"alone. Also removes a killed penstock's XDP program, and the drop rules for the services "
+	"from\n"
+	"the physical functions.\n"
 	"\n"
 	"  -c FILE       configuration\n"
 	"  --rules-only  remove the drop rules only, also while penstock runs\n"
@@ -224,6 +226,7 @@ restore(const struct ps_conf *conf, struct ps_state *s, const struct options *o,
 
 	if (rc < 0)
 		return rc;
+	ps_use_stale_programs(conf);
 	begin_print(&p, conf->name);
 	s->undo_ns = 0;
 	rc = ps_change_undo(s, 0, print_change, &p, e);

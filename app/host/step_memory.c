@@ -37,6 +37,23 @@ pages(int node, uint64_t page_bytes, const char *name)
 	return ps_text_number(path, &n) && n > 0 ? n : 0;
 }
 
+/* What the kernel could give without swapping; asked for more, it would first drive out all else.
+ */
+static uint64_t
+available_bytes(void)
+{
+	unsigned long long kb = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1)
+			break;
+	if (f != NULL)
+		fclose(f);
+	return kb * 1024;
+}
+
 static void
 look_at_node(struct ps_host *h, unsigned int n, uint64_t need)
 {
@@ -50,6 +67,13 @@ look_at_node(struct ps_host *h, unsigned int n, uint64_t need)
 	if (have >= need) {
 		ps_row_add(h, PS_STEP_OK, subject, "", "%" PRIu64 " MB free, %" PRIu64 " MB needed",
 			have >> 20, need >> 20);
+		return;
+	}
+	if (need - have > available_bytes()) {
+		ps_row_add(h, PS_STEP_NOT, subject, "lower mbufs or queues in [port]",
+			"%" PRIu64 " MB more are needed, and %" PRIu64
+			" MB of memory are available",
+			(need - have) >> 20, available_bytes() >> 20);
 		return;
 	}
 	page_path(k.target, sizeof(k.target), node, PAGE_2M, "nr_hugepages");

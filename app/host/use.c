@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "af_xdp.h"
 #include "hostnet.h"
 #include "ntuple.h"
 #include "tel_client.h"
@@ -183,6 +184,32 @@ ps_use_drop_rules(const struct ps_conf *conf, struct ps_err *e)
 				removed += rc;
 			}
 		}
+	}
+	return removed;
+}
+
+/* -- programs -- */
+
+int
+ps_use_stale_programs(const struct ps_conf *conf)
+{
+	int removed = 0;
+
+	for (unsigned int i = 0; i < conf->n_ports; i++) {
+		const struct ps_conf_port *p = &conf->port[i];
+		struct ps_iface iface;
+		struct ps_xdp x;
+		struct ps_err e;
+
+		if (ps_iface_get(p->device, &iface, &e) < 0 || iface.prog_id == 0)
+			continue;
+		if (ps_xdp_prepare(
+			    &x, p->device, (uint16_t)p->first_queue, (uint16_t)p->queues, &e) < 0) {
+			ps_log(PS_LOG_WARN, "%s", e.text);
+			continue;
+		}
+		removed += x.replaced;
+		ps_xdp_close(&x);
 	}
 	return removed;
 }

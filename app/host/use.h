@@ -20,4 +20,8 @@ bool ps_use_running(const char *name);
  * again. Returns how many there were, or -errno. */
 int ps_use_drop_rules(const struct ps_conf *conf, struct ps_err *e);
 
+/* Takes a killed penstock's XDP program off the interfaces. Nobody of this name runs. Returns how
+ * many there were; one that does not come off is logged. */
+int ps_use_stale_programs(const struct ps_conf *conf);
+
 #endif
