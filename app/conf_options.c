@@ -68,7 +68,7 @@ const struct ps_option ps_options[] = {
 	NUMBER("port", "first_queue", PORT(first_queue), 0, 63, "0",
 		"first queue of the interface that is used (AF_XDP)"),
 	NUMBER("port", "mbufs", PORT(mbufs), 4096, 1048576, "8192",
-		"packet buffers per queue, 2.4 KB each"),
+		"packet buffers per queue, 2.6 KB each"),
 	POWER("port", "descriptors", PORT(descriptors), 64, 4096, "2048",
 		"length of a receive or transmit queue"),
 	STRING("port", "pf", PORT(pf), "",

@@ -16,7 +16,9 @@
 
 #include "app.h"
 
-#define BUF_BYTES  (RTE_PKTMBUF_HEADROOM + 2048)
+/* XDP keeps so much of each buffer to itself. Of what is left drivers such as igb use whole KB. */
+#define XDP_ROOM   256
+#define BUF_BYTES  (RTE_PKTMBUF_HEADROOM + XDP_ROOM + 2048)
 #define OBJ_BYTES  (BUF_BYTES + sizeof(struct rte_mbuf) + 64) /* 64: mempool's header */
 #define POOL_CACHE 256
 /* The AF_XDP driver stocks its fill ring with so many frames, whatever the queue's length. */
