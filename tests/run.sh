@@ -14,15 +14,16 @@ export PENSTOCK_BUILD=${PENSTOCK_BUILD:-$ROOT/build}
 suites="format:the tree is formatted as .clang-format says
 compile:gcc and clang build everything with -Wall -Wextra -Werror
 unit:one CUnit program per module
+conformance:what the QUIC RFCs ask of a server, error by error
 sim:two endpoints over a seeded bad link, 1,000 seeds
 fuzz:the corpus of every fuzzer, replayed
-sanitize:unit, sim and fuzz under AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize:unit, conformance, sim and fuzz under AddressSanitizer and UndefinedBehaviorSanitizer
 netns:the real program on AF_XDP between network namespaces
 interop:clients that nobody here wrote, against the real program
 glue:steering rules against drivers that behave as real ones do
 compat:the build against newer DPDK releases in Debian chroots (not in the default run)
 lab:virtual hardware in QEMU: SR-IOV, IOMMU, VFIO, zero-copy AF_XDP (not in the default run)"
-default="format compile unit sim fuzz sanitize netns interop"
+default="format compile unit conformance sim fuzz sanitize netns interop"
 
 usage() {
 	echo "usage: tests/run.sh [--suite NAME]... [--list]"
@@ -129,6 +130,7 @@ suite_compile() {
 }
 
 suite_unit() { meson_suite unit "$PENSTOCK_BUILD" unit; }
+suite_conformance() { meson_suite conformance "$PENSTOCK_BUILD" conformance; }
 suite_sim() { meson_suite sim "$PENSTOCK_BUILD" sim; }
 suite_fuzz() { meson_suite fuzz "$PENSTOCK_BUILD" fuzz; }
 
@@ -137,6 +139,7 @@ suite_sanitize() {
 	build "$dir" -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false >"$log" 2>&1
 	result $? sanitize build
 	meson_suite sanitize "$dir" unit
+	meson_suite sanitize "$dir" conformance
 	meson_suite sanitize "$dir" sim
 	meson_suite sanitize "$dir" fuzz
 }
