@@ -16,7 +16,8 @@
  *   rte_eth_dev_start()
  *   ps_flow_install()     all rules or none
  *   ps_flow_verify()      as often as wanted; the watch (watch.h) does
- *   ps_flow_install()     again after a loss, as soon as the port runs
+ *   ps_flow_install()     again after a loss, as soon as the port runs; after a reset that is
+ *                         behind uninstall, stop, rte_eth_dev_reset(), configure and start
  *   ps_flow_uninstall()   before rte_eth_dev_stop(): drivers free the handles there
  *   ps_flow_close()
  *
