@@ -197,8 +197,14 @@ ps_tls_waiting(const struct ps_tls *t)
 	return t->waiting != NULL;
 }
 
-/* Runs a step on the engine's thread as far as ops allow. False: it waits for more of them. */
-static bool
+enum outcome {
+	ENDED,  /* the step did, io->result says how */
+	WAITS,  /* for more operations */
+	HANDED, /* to the helper: session and io are not to be touched */
+};
+
+/* Runs a step on the engine's thread as far as ops allow. */
+static enum outcome
 run_inline(struct ps_tls *t, struct session *s, uint32_t *ops)
 {
 	struct ps_tls_work w = {.ops = *ops, .slow = !t->threaded};
@@ -207,10 +213,11 @@ run_inline(struct ps_tls *t, struct session *s, uint32_t *ops)
 	if (t->budget != UINT32_MAX)
 		*ops = w.ops;
 	if (s->io->result != PS_TLS_PENDING)
-		return true;
-	if (w.wants_slow)
-		ps_spsc_push(&t->todo, s); /* has room: one entry per session */
-	return w.wants_slow;
+		return ENDED;
+	if (!w.wants_slow)
+		return WAITS;
+	ps_spsc_push(&t->todo, s); /* has room: one entry per session */
+	return HANDED;
 }
 
 enum ps_tls_result
@@ -220,19 +227,25 @@ ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
 	uint32_t none = 0;
 
 	s->job = JOB_STEP;
+	s->pending = true;
 	if (t->by_helper) {
-		s->pending = true;
 		ps_spsc_push(&t->todo, s); /* has room: one entry per session */
 		return PS_TLS_PENDING;
 	}
 	/* What is left of the budget belongs to those that wait. */
-	if (!run_inline(t, s, t->waiting == NULL ? &t->ops_left : &none)) {
+	switch (run_inline(t, s, t->waiting == NULL ? &t->ops_left : &none)) {
+	case ENDED:
+		s->pending = false;
+		return io->result;
+	case WAITS:
 		s->next = NULL;
 		*t->last_link = s;
 		t->last_link = &s->next;
+		break;
+	case HANDED:
+		break;
 	}
-	s->pending = io->result == PS_TLS_PENDING;
-	return io->result;
+	return PS_TLS_PENDING;
 }
 
 /* Parts session and io; the session becomes free when the library let go of it. */
@@ -263,16 +276,20 @@ complete(struct ps_tls *t, struct session *s)
 	return io;
 }
 
-/* Whether the oldest of those that wait did so for the last time. */
-static bool
+/* The oldest of those that wait. */
+static enum outcome
 run_waiting(struct ps_tls *t, struct session *s)
 {
-	if (!s->ending && (t->ops_left == 0 || !run_inline(t, s, &t->ops_left)))
-		return false;
+	enum outcome o = ENDED;
+
+	if (!s->ending)
+		o = t->ops_left == 0 ? WAITS : run_inline(t, s, &t->ops_left);
+	if (o == WAITS)
+		return o;
 	t->waiting = s->next;
 	if (t->waiting == NULL)
 		t->last_link = &t->waiting;
-	return true;
+	return o;
 }
 
 struct ps_tls_io *
@@ -285,9 +302,14 @@ ps_tls_completed(struct ps_tls *t)
 			return complete(t, s);
 		t->free[t->free_count++] = s;
 	}
-	while ((s = t->waiting) != NULL && run_waiting(t, s))
-		if (s->ending || s->io->result != PS_TLS_PENDING)
+	while ((s = t->waiting) != NULL) {
+		enum outcome o = run_waiting(t, s);
+
+		if (o == ENDED)
 			return complete(t, s);
+		if (o == WAITS)
+			break;
+	}
 	return NULL;
 }
 
