@@ -7,7 +7,7 @@
 #include "engine.h"
 
 #define CHALLENGES     3  /* sent before a new address is given up */
-#define PATH_MIN_BYTES 64 /* of a datagram with nothing but a challenge */
+#define PATH_MIN_BYTES 64 /* of a datagram with nothing but a path frame */
 
 static bool
 same_flow(const struct ps_flow4 *a, const struct ps_flow4 *b)
@@ -95,18 +95,24 @@ size_t
 path_frame(struct conn *c, uint8_t *p, size_t cap, struct path_out *out, uint64_t now_ns)
 {
 	struct path *path = &c->path;
-	uint64_t left;
+	uint64_t left = 3 * path->rx_bytes - min_u64(3 * path->rx_bytes, path->tx_bytes);
 
 	if (path->answer_due) {
+		bool proven = same_flow(&path->answer_flow, &c->flow);
+		bool probed = path->probing && same_flow(&path->answer_flow, &path->flow);
+
 		path->answer_due = false;
+		if (probed && left < PATH_MIN_BYTES)
+			return 0;
 		out->flow = path->answer_flow;
 		out->link = path->answer_link;
-		out->limit = same_flow(&out->flow, &c->flow) ? PS_UDP_PAYLOAD_MIN : 0;
-		if (out->limit == 0 && path->probing && same_flow(&out->flow, &path->flow))
-			out->limit = PS_UDP_PAYLOAD_MIN;
+		out->limit = proven || probed ? PS_UDP_PAYLOAD_MIN : 0;
+		if (probed) {
+			out->limit = min_u64(left, out->limit);
+			path->tx_bytes += out->limit;
+		}
 		return ps_frame_path_put(p, cap, PS_FRAME_PATH_RESPONSE, path->answer);
 	}
-	left = 3 * path->rx_bytes - min_u64(3 * path->rx_bytes, path->tx_bytes);
 	if (path->left == 0 || left < PATH_MIN_BYTES) {
 		path->probing = false;
 		return 0;

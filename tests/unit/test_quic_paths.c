@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* A peer that turns up at another address: RFC 9000 sections 8.2 and 9, and ECN, section 13.4. */
+
+#include <CUnit/Basic.h>
+#include <string.h>
+
+#include "raw_peer.h"
+
+#define OTHER_IP   0x0a000063u
+#define OTHER_PORT 30000
+
+static struct raw_server s;
+
+static struct raw_peer *
+start(void)
+{
+	struct raw_peer *p;
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	p = raw_established(&s);
+	raw_ack(p, PS_LEVEL_APP);
+	raw_run(&s, 100 * PS_MS_NS);
+	raw_peer_clear(p);
+	return p;
+}
+
+static bool
+to_new(const struct raw_peer *p, const struct raw_frame *f)
+{
+	return f->flow.daddr_be == p->flow.saddr_be && f->flow.dport_be == p->flow.sport_be;
+}
+
+static void
+send_path(struct raw_peer *p, uint8_t type, const uint8_t data[8], uint16_t pad_to)
+{
+	uint8_t frame[9] = {type};
+
+	memcpy(frame + 1, data, 8);
+	raw_send_how(p, PS_LEVEL_APP, frame, sizeof(frame), &(struct raw_how){.pad_to = pad_to});
+}
+
+/* Answers the last challenge. */
+static void
+respond(struct raw_peer *p)
+{
+	const struct raw_frame *f = raw_last(p, PS_FRAME_PATH_CHALLENGE);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	send_path(p, PS_FRAME_PATH_RESPONSE, f->f.path, 1200);
+}
+
+static void
+padded_stream(struct raw_peer *p, uint8_t id)
+{
+	const uint8_t frame[] = {0x0b, id, 3, 'a', 'b', 'c'};
+
+	raw_send_how(p, PS_LEVEL_APP, frame, sizeof(frame), &(struct raw_how){.pad_to = 1200});
+}
+
+static void
+test_challenge_is_answered(void)
+{
+	static const uint8_t two[] = {PS_FRAME_PATH_CHALLENGE, 1, 2, 3, 4, 5, 6, 7, 8,
+		PS_FRAME_PATH_CHALLENGE, 8, 7, 6, 5, 4, 3, 2, 1};
+	struct raw_peer *p = start();
+	const struct raw_frame *f;
+
+	send_path(p, PS_FRAME_PATH_CHALLENGE, two + 1, 0);
+	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_RESPONSE), 1);
+	f = raw_last(p, PS_FRAME_PATH_RESPONSE);
+	CU_ASSERT_EQUAL(memcmp(f->f.path, two + 1, 8), 0);
+	CU_ASSERT_EQUAL(f->size, 1200);
+	raw_send(p, PS_LEVEL_APP, two, sizeof(two)); /* one answer a packet, to the newest */
+	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_RESPONSE), 2);
+	CU_ASSERT_EQUAL(memcmp(raw_last(p, PS_FRAME_PATH_RESPONSE)->f.path, two + 10, 8), 0);
+	raw_peer_clear(p);
+	raw_run(&s, 5 * PS_SEC_NS);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_RESPONSE), 0); /* never again by itself */
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 0);
+	raw_server_stop(&s);
+}
+
+/* The answer goes where the question came from. */
+static void
+test_challenge_from_elsewhere(void)
+{
+	struct raw_peer *p = start();
+	const struct raw_frame *f;
+
+	raw_move(p, OTHER_IP, OTHER_PORT);
+	send_path(p, PS_FRAME_PATH_CHALLENGE, (const uint8_t *)"12345678", 1200);
+	f = raw_last(p, PS_FRAME_PATH_RESPONSE);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_TRUE(to_new(p, f));
+	CU_ASSERT_EQUAL(memcmp(f->f.path, "12345678", 8), 0);
+	CU_ASSERT_EQUAL(f->size, 1200);
+	raw_server_stop(&s);
+}
+
+/* Port alone, and address: data counts at once, replies move with the answer and not before. */
+static void
+test_rebinding(void)
+{
+	for (int address = 0; address < 2; address++) {
+		struct raw_peer *p = start();
+		const struct raw_frame *f;
+
+		raw_move(p, address ? OTHER_IP : 0, OTHER_PORT);
+		s.link = 9;
+		padded_stream(p, 2);
+		CU_ASSERT_EQUAL(s.delivered, 1);
+		f = raw_last(p, PS_FRAME_PATH_CHALLENGE);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_TRUE(to_new(p, f) && f->link == 9 && f->size >= 1200);
+		padded_stream(p, 6);
+		CU_ASSERT_EQUAL(s.delivered, 2);
+		f = raw_last(p, PS_FRAME_ACK);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_TRUE(!to_new(p, f) && f->link == 7);
+		CU_ASSERT_EQUAL(s.stats->paths_moved, 0);
+
+		respond(p);
+		CU_ASSERT_EQUAL(s.stats->paths_moved, 1);
+		raw_peer_clear(p);
+		padded_stream(p, 10);
+		padded_stream(p, 14);
+		f = raw_last(p, PS_FRAME_ACK);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_TRUE(to_new(p, f) && f->link == 9);
+		CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 0);
+		raw_run(&s, 10 * PS_SEC_NS);
+		CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 0);
+		CU_ASSERT_EQUAL(s.stats->conns_open, 1);
+		raw_server_stop(&s);
+	}
+}
+
+static void
+test_wrong_response(void)
+{
+	struct raw_peer *p = start();
+
+	send_path(p, PS_FRAME_PATH_RESPONSE, (const uint8_t *)"\0\0\0\0\0\0\0\0", 0); /* unasked */
+	raw_move(p, 0, OTHER_PORT);
+	padded_stream(p, 2);
+	send_path(p, PS_FRAME_PATH_RESPONSE, (const uint8_t *)"\0\0\0\0\0\0\0\0", 0);
+	CU_ASSERT_EQUAL(s.stats->paths_moved, 0);
+	CU_ASSERT_EQUAL(s.closed, 0);
+	raw_peer_clear(p);
+	padded_stream(p, 6);
+	padded_stream(p, 10);
+	CU_ASSERT_FALSE(to_new(p, raw_last(p, PS_FRAME_ACK)));
+	raw_server_stop(&s);
+}
+
+/* Someone who saw packets sends them again, or holds one back: no challenge, nothing moves. */
+static void
+test_old_packets_move_nothing(void)
+{
+	uint8_t seen[PS_UDP_PAYLOAD_MAX], held[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p = start();
+	size_t n, m;
+
+	n = raw_packet(p, PS_LEVEL_APP, "\x01", 1, &(struct raw_how){.pad_to = 1200}, seen);
+	raw_send_bytes(p, seen, n);
+	m = raw_packet(p, PS_LEVEL_APP, "\x01", 1, &(struct raw_how){.pad_to = 1200}, held);
+	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	raw_move(p, OTHER_IP, OTHER_PORT);
+	raw_send_bytes(p, seen, n);
+	raw_send_bytes(p, held, m);
+	raw_run(&s, 5 * PS_SEC_NS);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 0);
+	CU_ASSERT_EQUAL(p->moved_rx_bytes, 0);
+	/* nor does a packet that does not verify */
+	n = raw_packet(p, PS_LEVEL_APP, "\x01", 1, &(struct raw_how){.pad_to = 1200}, seen);
+	seen[n - 1] ^= 1;
+	raw_send_bytes(p, seen, n);
+	raw_run(&s, PS_SEC_NS);
+	CU_ASSERT_EQUAL(p->moved_rx_bytes, 0);
+	raw_server_stop(&s);
+}
+
+/* The way back at the link layer follows new packets only, too. */
+static void
+test_link_follows_new_packets(void)
+{
+	uint8_t seen[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p = start();
+	size_t n;
+
+	n = raw_packet(p, PS_LEVEL_APP, "\x01", 1, NULL, seen);
+	raw_send_bytes(p, seen, n);
+	s.link = 9;
+	raw_send_bytes(p, seen, n);
+	s.link = 7;
+	raw_run(&s, 100 * PS_MS_NS);
+	CU_ASSERT_EQUAL(raw_last(p, PS_FRAME_ACK)->link, 7);
+	s.link = 9;
+	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	raw_run(&s, 100 * PS_MS_NS);
+	CU_ASSERT_EQUAL(raw_last(p, PS_FRAME_ACK)->link, 9);
+	raw_server_stop(&s);
+}
+
+static bool
+threefold(const struct raw_peer *p)
+{
+	return p->moved_rx_bytes <= 3 * p->moved_tx_bytes;
+}
+
+/* An address that is not proven gets three times what it sent, whatever it asks. */
+static void
+test_amplification(void)
+{
+	struct raw_peer *p = start();
+
+	raw_move(p, OTHER_IP, OTHER_PORT);
+	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	CU_ASSERT_TRUE(p->moved_rx_bytes > 0 && threefold(p));
+	raw_run(&s, 5 * PS_SEC_NS);
+	CU_ASSERT_TRUE(threefold(p));
+	for (int i = 0; i < 20; i++) {
+		send_path(p, PS_FRAME_PATH_CHALLENGE, (const uint8_t *)"12345678", 0);
+		CU_ASSERT_TRUE(threefold(p));
+		raw_ack(p, PS_LEVEL_APP);
+		raw_run(&s, 100 * PS_MS_NS);
+		CU_ASSERT_TRUE(threefold(p));
+	}
+	CU_ASSERT_TRUE(raw_count(p, PS_FRAME_PATH_RESPONSE) >= 15);
+	CU_ASSERT_EQUAL(s.stats->paths_moved, 0);
+	raw_server_stop(&s);
+}
+
+static void
+test_challenge_again_and_given_up(void)
+{
+	struct raw_peer *p = start();
+	const struct raw_frame *a, *b;
+
+	raw_move(p, OTHER_IP, OTHER_PORT);
+	padded_stream(p, 2);
+	raw_run(&s, 10 * PS_SEC_NS);
+	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 3);
+	CU_ASSERT_TRUE(threefold(p));
+	a = raw_nth(p, PS_FRAME_PATH_CHALLENGE, 0);
+	b = raw_nth(p, PS_FRAME_PATH_CHALLENGE, 1);
+	CU_ASSERT_TRUE(b->at_ns - a->at_ns >= 20 * PS_MS_NS);
+	CU_ASSERT_TRUE(b->at_ns - a->at_ns < PS_SEC_NS);
+	respond(p); /* far too late: it does not count, but its packet is news from there */
+	CU_ASSERT_EQUAL(s.stats->paths_moved, 0);
+	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 4);
+	a = raw_nth(p, PS_FRAME_PATH_CHALLENGE, 3);
+	CU_ASSERT_NOT_EQUAL(memcmp(a->f.path, b->f.path, 8), 0);
+	respond(p);
+	CU_ASSERT_EQUAL(s.stats->paths_moved, 1);
+	raw_server_stop(&s);
+}
+
+/* A peer that changes its address at every packet makes one challenge per probe timeout. */
+static void
+test_address_storm(void)
+{
+	struct raw_peer *p = start();
+	uint64_t before = s.stats->datagrams_tx;
+
+	for (unsigned int i = 0; i < 1000; i++) {
+		raw_move(p, OTHER_IP + i, OTHER_PORT);
+		padded_stream(p, 2);
+	}
+	CU_ASSERT_TRUE(s.stats->datagrams_tx - before <= 510); /* and an ACK for every other */
+	CU_ASSERT_TRUE(raw_count(p, PS_FRAME_PATH_CHALLENGE) <= 1);
+	CU_ASSERT_EQUAL(s.closed, 0);
+	raw_server_stop(&s);
+}
+
+/* During the handshake an address is fixed. */
+static void
+test_not_before_the_handshake_is_over(void)
+{
+	uint8_t frame[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p;
+	size_t n;
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	p = raw_peer_new(&s, NULL);
+	raw_hello(p);
+	n = ps_frame_crypto_put(
+		frame, sizeof(frame), 0, p->io.out[0], p->io.out_len[PS_LEVEL_INITIAL]);
+	raw_send(p, PS_LEVEL_INITIAL, frame, n);
+	p->crypto_sent[PS_LEVEL_INITIAL] = p->io.out_len[PS_LEVEL_INITIAL];
+	raw_move(p, 0, OTHER_PORT);
+	raw_flush(p, 900);
+	CU_ASSERT_EQUAL(s.connected, 0);
+	CU_ASSERT_EQUAL(p->moved_rx_bytes, 0);
+	CU_ASSERT_TRUE(s.drops.n[PS_DROP_QUIC_PATH] >= 1);
+	raw_server_stop(&s);
+}
+
+/* -- ECN -- */
+
+static void
+test_counts(void)
+{
+	static const uint8_t marks[] = {2, 2, 1, 0, 3, 2, 3, 0};
+	uint8_t seen[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p = start();
+	const struct raw_frame *f;
+	size_t n;
+
+	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	CU_ASSERT_PTR_NOT_NULL(raw_last(p, PS_FRAME_ACK)); /* nothing was marked */
+	CU_ASSERT_PTR_NULL(raw_last(p, PS_FRAME_ACK_ECN));
+	for (size_t i = 0; i < sizeof(marks); i++) {
+		s.ecn = marks[i];
+		n = raw_packet(p, PS_LEVEL_APP, "\x01", 1, NULL, seen);
+		raw_send_bytes(p, seen, n);
+		raw_send_bytes(p, seen, n); /* a copy does not count */
+		raw_pump(&s);
+	}
+	raw_run(&s, 100 * PS_MS_NS);
+	f = raw_last(p, PS_FRAME_ACK_ECN);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	CU_ASSERT_EQUAL(f->f.ack.ect0, 3);
+	CU_ASSERT_EQUAL(f->f.ack.ect1, 1);
+	CU_ASSERT_EQUAL(f->f.ack.ce, 2);
+	CU_ASSERT_EQUAL(s.stats->ecn_ce, 2);
+	raw_server_stop(&s);
+}
+
+/* Packets of ours that ask for an acknowledgement, one a call. */
+static void
+make_send(struct raw_peer *p)
+{
+	send_path(p, PS_FRAME_PATH_CHALLENGE, (const uint8_t *)"12345678", 0);
+}
+
+static void
+ack_ecn(struct raw_peer *p, const struct ps_ranges *r, uint64_t ect0, uint64_t ect1, uint64_t ce)
+{
+	uint8_t frame[512];
+	size_t n = ps_frame_ack_put(frame, sizeof(frame), r, 0);
+
+	n = ps_frame_ack_ecn(frame, n, sizeof(frame), (uint64_t[]){ect0, ect1, ce});
+	raw_send(p, PS_LEVEL_APP, frame, n);
+}
+
+static uint64_t
+received(const struct raw_peer *p)
+{
+	uint64_t n = 0;
+
+	for (unsigned int i = 0; i < p->got[PS_LEVEL_APP].n; i++)
+		n += p->got[PS_LEVEL_APP].r[i].hi - p->got[PS_LEVEL_APP].r[i].lo + 1;
+	return n;
+}
+
+/* A connection over a path that keeps the marks of every packet. */
+static struct raw_peer *
+marked(void)
+{
+	struct raw_peer *p = raw_peer_new(&s, NULL);
+
+	CU_ASSERT_TRUE_FATAL(raw_handshake(p));
+	ack_ecn(p, &p->got[PS_LEVEL_APP], received(p), 0, 0);
+	make_send(p);
+	CU_ASSERT_EQUAL_FATAL(p->in.ecn, 2);
+	return p;
+}
+
+static void
+test_marks_stay_while_they_count(void)
+{
+	struct raw_peer *p;
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	p = marked();
+	for (uint64_t ce = 0; ce < 50; ce++) {
+		ack_ecn(p, &p->got[PS_LEVEL_APP], received(p) - ce, 0, ce);
+		make_send(p);
+		CU_ASSERT_EQUAL(p->in.ecn, 2);
+	}
+	raw_server_stop(&s);
+}
+
+enum fault { MISSING, TOO_FEW, OTHER_MARK, MORE_THAN_SENT, HUGE, FAULTS };
+
+static void
+test_marks_stop(void)
+{
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	for (enum fault f = MISSING; f < FAULTS; f++) {
+		struct raw_peer *p = marked();
+		const struct ps_ranges *r = &p->got[PS_LEVEL_APP];
+		uint64_t n = received(p);
+
+		if (f == MISSING)
+			raw_ack(p, PS_LEVEL_APP);
+		else if (f == TOO_FEW)
+			ack_ecn(p, r, n - 1, 0, 0);
+		else if (f == OTHER_MARK)
+			ack_ecn(p, r, n, 1, 0);
+		else if (f == MORE_THAN_SENT)
+			ack_ecn(p, r, n + 1, 0, 0);
+		else
+			ack_ecn(p, r, PS_VARINT_MAX, 0, PS_VARINT_MAX);
+		make_send(p);
+		CU_ASSERT_EQUAL(p->in.ecn, 0);
+		CU_ASSERT_EQUAL(s.closed, 0);
+		ack_ecn(p, r, received(p), 0, 0); /* and do not come back */
+		make_send(p);
+		CU_ASSERT_EQUAL(p->in.ecn, 0);
+	}
+	raw_server_stop(&s);
+}
+
+/* An ACK that was overtaken carries counts of its own time. */
+static void
+test_late_ack_proves_nothing(void)
+{
+	struct ps_ranges old, newest;
+	struct raw_peer *p;
+	uint64_t n;
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	p = marked();
+	n = received(p);
+	ps_ranges_init(&old);
+	ps_ranges_init(&newest);
+	ps_ranges_add(&old, raw_last(p, PS_FRAME_PATH_RESPONSE)->pn);
+	make_send(p);
+	ps_ranges_add(&newest, raw_last(p, PS_FRAME_PATH_RESPONSE)->pn);
+	ack_ecn(p, &newest, received(p), 0, 0);
+	ack_ecn(p, &old, n, 0, 0);
+	make_send(p);
+	CU_ASSERT_EQUAL(p->in.ecn, 2);
+	raw_server_stop(&s);
+}
+
+static CU_TestInfo tests[] = {
+	{"a challenge is answered once, in a full datagram", test_challenge_is_answered},
+	{"a challenge from elsewhere is answered there", test_challenge_from_elsewhere},
+	{"port and address rebinding", test_rebinding},
+	{"a wrong response", test_wrong_response},
+	{"old packets move nothing", test_old_packets_move_nothing},
+	{"the link follows new packets", test_link_follows_new_packets},
+	{"three times, at the new address too", test_amplification},
+	{"a challenge is sent again, and given up", test_challenge_again_and_given_up},
+	{"a new address with every packet", test_address_storm},
+	{"no new address during the handshake", test_not_before_the_handshake_is_over},
+	{"ECN counts", test_counts},
+	{"marks stay while they count", test_marks_stay_while_they_count},
+	{"marks stop when counts are missing or impossible", test_marks_stop},
+	{"a late ACK proves nothing about marks", test_late_ack_proves_nothing},
+	CU_TEST_INFO_NULL,
+};
+
+int
+main(void)
+{
+	CU_SuiteInfo suites[] = {{"quic_paths", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
+	unsigned int failures;
+
+	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
+		return 1;
+	CU_basic_set_mode(CU_BRM_VERBOSE);
+	CU_basic_run_tests();
+	failures = CU_get_number_of_failures();
+	CU_cleanup_registry();
+	return failures != 0;
+}
