@@ -202,7 +202,7 @@ frame_acked(struct ps_quic *q, struct conn *c, struct space *s, struct sent *e)
 }
 
 /* RFC 9000 section 13.4.2: marks that the path or the peer loses are not set any more; CE counts as
- * loss does. Counts of old ACK frames that come late are below what is believed, and ignored. */
+ * loss does. */
 static void
 ecn_check(struct conn *c, struct space *s, const struct ps_frame *f, uint32_t ect)
 {
@@ -216,7 +216,7 @@ ecn_check(struct conn *c, struct space *s, const struct ps_frame *f, uint32_t ec
 	for (int i = 0; i < 3; i++)
 		if (counts[i] > s->acked_ecn[i])
 			more += counts[i] - s->acked_ecn[i];
-	if (more < ect || counts[1] > 0) {
+	if (more < ect || counts[1] > 0 || counts[0] + counts[2] > s->tx_next) {
 		c->ecn_off = true;
 		return;
 	}
@@ -236,8 +236,8 @@ ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const struct
 	uint32_t ect = 0;
 	const uint8_t *cursor = ack->ranges;
 	uint64_t range = 0, delay_ns;
+	bool any = false, newer = ack->largest >= s->tx_acked;
 	struct ps_range r;
-	bool any = false;
 
 	if (ack->largest >= s->tx_next)
 		return false;
@@ -266,7 +266,7 @@ ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const struct
 		any = true;
 	}
 	sent_trim(&s->sent);
-	if (ect > 0)
+	if (ect > 0 && newer) /* only then, RFC 9000 section 13.4.2.1 */
 		ecn_check(c, s, f, ect);
 	if (any) {
 		q->packet.progress++;
