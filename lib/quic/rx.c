@@ -339,7 +339,7 @@ short_receive(struct ps_quic *q, struct burst *b, uint64_t now_ns)
 		q->packet.id = s->id;
 		if (s->other_path)
 			path_seen(q, s->c, s->dg, s->pn >= s->c->app.rx_next, now_ns);
-		else
+		else if (s->pn >= s->c->app.rx_next) /* not one that someone sends again */
 			s->c->link = s->dg->link;
 		packet_verified(
 			q, s->c, PS_LEVEL_APP, &h, s->pkt, s->pn, s->pkt + s->aad_len, len, now_ns);
