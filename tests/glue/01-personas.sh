@@ -32,7 +32,7 @@ SDK=$GLUE/sdk-$version
 archive() {
 	apt-cache policy libdpdk-dev | awk -v want="$(dpkg-query -W -f '${Version}' libdpdk-dev)" '
 		$1 == "***" || NF == 2 { here = $1 == want || $2 == want }
-		here && $2 ~ /^https?:/ { split($3, s, "/"); print $2, s[1], s[2]; exit }'
+		here && $2 ~ /^[a-z+]+:\// { split($3, s, "/"); print $2, s[1], s[2]; exit }'
 }
 
 private_apt() {
@@ -51,7 +51,7 @@ fetch_headers() {
 	{ private_apt update && private_apt source --download-only dpdk="$version"; } \
 		>"$GLUE/apt/log" 2>&1 ||
 		skip "the source package of DPDK $version cannot be fetched: $(grep '^[EW]:' "$GLUE/apt/log" | tail -n 1)"
-	tree=$(echo "$GLUE"/dpdk_*.orig.tar.*)
+	tree=$(echo "$GLUE"/dpdk_*.orig.tar.[gx]z)
 	tar -xf "$tree" -C "$SDK.part" --strip-components=1 --wildcards \
 		'*/lib/ethdev/*_driver.h' '*/lib/ethdev/ethdev_vdev.h' \
 		'*/lib/eal/include/dev_driver.h' '*/lib/eal/include/bus_driver.h' \
