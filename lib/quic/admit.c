@@ -51,24 +51,25 @@ bool
 source_take(struct ps_quic *q, uint32_t addr_be, uint64_t now_ns)
 {
 	uint64_t h = (addr_be ^ q->hash_key[1]) * 0x9e3779b97f4a7c15u, earned;
-	uint32_t full = q->cfg.source_per_min * SOURCE_BURST;
 	typeof(&q->admission.source[0]) s = &q->admission.source[(h >> 32) % SOURCES];
+	uint64_t full = min_u64((uint64_t)q->cfg.source_per_min * SOURCE_BURST, UINT32_MAX);
+	uint64_t token_ns;
 
 	if (q->cfg.source_per_min == 0)
 		return true;
+	token_ns = 60 * PS_SEC_NS / q->cfg.source_per_min;
 	if (s->addr_be != addr_be) {
 		s->addr_be = addr_be;
-		s->tokens = full * 1024;
+		s->tokens = full;
 		s->at_ns = now_ns;
 	}
-	earned = (now_ns - s->at_ns) / PS_MS_NS * q->cfg.source_per_min * 1024 / 60000;
-	if (earned > 0) {
-		s->tokens = (uint32_t)min_u64(s->tokens + earned, (uint64_t)full * 1024);
-		s->at_ns = now_ns;
-	}
-	if (s->tokens < 1024)
+	/* paid out in whole tokens: what is left of the time counts for the next one */
+	earned = (now_ns - s->at_ns) / token_ns;
+	s->at_ns += earned * token_ns;
+	s->tokens = (uint32_t)min_u64(s->tokens + earned, full);
+	if (s->tokens == 0)
 		return false;
-	s->tokens -= 1024;
+	s->tokens--;
 	return true;
 }
 

@@ -331,7 +331,7 @@ struct admission {
 	uint64_t calm_ns;   /* Retry goes off when it has been calm since then for a while */
 	struct {
 		uint32_t addr_be;
-		uint32_t tokens; /* connections, in 1/1024 */
+		uint32_t tokens; /* connections it may have now */
 		uint64_t at_ns;
 	} source[SOURCES];
 };
