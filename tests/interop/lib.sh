@@ -12,6 +12,9 @@ FEED_CHECK=$BUILD/tests/interop/feed_check
 CARGO_OUT=$BUILD/cargo
 QUINN=$CARGO_OUT/release/tpu_client_quinn
 CONTROL=$CARGO_OUT/release/examples/trial_server
+QUICGO=$BUILD/interop/tpu_client_quicgo
+AIOQUIC_VENV=$BUILD/interop/aioquic
+AIOQUIC=$BUILD/interop/tpu_client_aioquic
 TPU_PORT=8009
 CHECK_COUNT=0
 
@@ -31,6 +34,30 @@ need_quinn() {
 		echo "$log" | tail -n 20
 		fail "the quinn client does not build"
 	}
+}
+
+need_quicgo() {
+	local log
+	command -v go >/dev/null || skip "needs go"
+	log=$(cd "$INTEROP_DIR/quicgo" && GOFLAGS= go mod download 2>&1) \
+		|| skip "go cannot fetch quic-go: $(echo "$log" | tail -n 1)"
+	log=$(cd "$INTEROP_DIR/quicgo" && GOFLAGS="-mod=readonly -buildvcs=false" go build -p 2 -o "$QUICGO" . 2>&1) || {
+		echo "$log" | tail -n 20
+		fail "the quic-go client does not build"
+	}
+}
+
+need_aioquic() {
+	local log
+	if ! "$AIOQUIC_VENV/bin/python3" -c 'import aioquic' 2>/dev/null; then
+		python3 -m venv "$AIOQUIC_VENV" >/dev/null 2>&1 \
+			|| skip "needs venv of Python; apt-get install python3-venv"
+		log=$("$AIOQUIC_VENV/bin/pip" install -q -r "$INTEROP_DIR/aioquic/requirements.txt" 2>&1) \
+			|| skip "pip cannot install aioquic: $(echo "$log" | tail -n 1)"
+	fi
+	printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$AIOQUIC_VENV/bin/python3" \
+		"$INTEROP_DIR/aioquic/client.py" >"$AIOQUIC"
+	chmod +x "$AIOQUIC"
 }
 
 # start_tpu [ARGS...]: penstock with its TPU service on the server's end; arguments as for run.
@@ -85,4 +112,36 @@ still_serves() {
 	start_check 20 --seed 99
 	client_sends_all "$NGTCP2" --count 20 --seed 99
 	end_check
+}
+
+# transactions COUNT [ARGS...]: the file that clients without a generator read.
+transactions() {
+	local count=$1
+	shift
+	"$NGTCP2" --dump --count "$count" "$@" >"$TMP/transactions"
+}
+
+# foreign_client PROGRAM: what every client that reads its transactions from a file must see.
+foreign_client() {
+	local program=$1 connections
+	start_tpu
+	transactions 10000 --seed 5
+	for connections in 1 4; do
+		start_check 10000 --seed 5
+		client_sends_all "$program" --count 10000 --from-file "$TMP/transactions" --connections $connections
+		end_check
+		[ "$(field keys "$TMP/check.out")" -eq 10000 ] || fail "records without the client's key: $(cat "$TMP/check.out")"
+	done
+	transactions 1000 --large --sizes 4096-4096
+	start_check 1000 --large --sizes 4096-4096
+	client_sends_all "$program" --count 1000 --from-file "$TMP/transactions"
+	end_check
+	client "$program" --alpn h3 --count 1 --from-file "$TMP/transactions"
+	client_closed transport $((0x178))
+	client "$program" --cert none --count 1 --from-file "$TMP/transactions"
+	client_closed transport $((0x174))
+	client "$program" --empty --count 0
+	client_closed application 5
+	still_serves
+	FOREIGN="10,000 transactions over 1 and 4 connections, 1,000 of 4,096 bytes, closes 0x178, 0x174 and 5"
 }
