@@ -3,8 +3,8 @@
 
 #include "tls_raw.h"
 
-static void run_handshake(
-	bool client_threaded, bool server_threaded, uint16_t chunk, const char *priority)
+static void
+run_handshake(bool client_threaded, bool server_threaded, uint16_t chunk, const char *priority)
 {
 	struct ps_tls_config c = config(false, client_threaded), s = config(true, server_threaded);
 	struct end client, server;
@@ -19,25 +19,29 @@ static void run_handshake(
 	end_close(&server);
 }
 
-static void test_inline(void)
+static void
+test_inline(void)
 {
 	run_handshake(false, false, PS_TLS_IN_MAX, NULL);
 }
 
-static void test_threaded(void)
+static void
+test_threaded(void)
 {
 	run_handshake(true, true, PS_TLS_IN_MAX, NULL);
 	run_handshake(false, true, 100, NULL);
 }
 
-static void test_chunks(void)
+static void
+test_chunks(void)
 {
 	run_handshake(false, false, 1, NULL);
 	run_handshake(false, false, 7, NULL);
 	run_handshake(false, false, 333, NULL);
 }
 
-static void test_aes256_listed_first(void)
+static void
+test_aes256_listed_first(void)
 {
 	static const char priority[] =
 		"NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:"
@@ -57,7 +61,8 @@ static void test_aes256_listed_first(void)
 	end_close(&server);
 }
 
-static void test_server_first_flight(void)
+static void
+test_server_first_flight(void)
 {
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 	struct end client, server;
@@ -88,7 +93,8 @@ static void test_server_first_flight(void)
 	end_close(&server);
 }
 
-static void run_alert(const struct ps_tls_config *c, const struct ps_tls_config *s, uint8_t alert)
+static void
+run_alert(const struct ps_tls_config *c, const struct ps_tls_config *s, uint8_t alert)
 {
 	struct end client, server;
 
@@ -102,7 +108,8 @@ static void run_alert(const struct ps_tls_config *c, const struct ps_tls_config 
 	end_close(&server);
 }
 
-static void test_alpn_mismatch(void)
+static void
+test_alpn_mismatch(void)
 {
 	for (int threaded = 0; threaded < 2; threaded++) {
 		struct ps_tls_config c = config(false, threaded), s = config(true, threaded);
@@ -112,7 +119,8 @@ static void test_alpn_mismatch(void)
 	}
 }
 
-static void test_no_certificate(void)
+static void
+test_no_certificate(void)
 {
 	for (int threaded = 0; threaded < 2; threaded++) {
 		struct ps_tls_config c = config(false, threaded), s = config(true, threaded);
@@ -122,7 +130,8 @@ static void test_no_certificate(void)
 	}
 }
 
-static void test_wrong_cipher(void)
+static void
+test_wrong_cipher(void)
 {
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 
@@ -131,7 +140,8 @@ static void test_wrong_cipher(void)
 	run_alert(&c, &s, 40);
 }
 
-static void test_session_id(void)
+static void
+test_session_id(void)
 {
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 
@@ -141,7 +151,8 @@ static void test_session_id(void)
 
 /* Every byte of a ClientHello spoiled in turn: an alert or, where it does not matter (random, key
  * share, transport parameters), none. */
-static void test_corrupted_hello(void)
+static void
+test_corrupted_hello(void)
 {
 	static const uint8_t flip[] = {0x01, 0x80, 0xff};
 	struct ps_tls_config c = config(false, false), s = config(true, false);
@@ -169,7 +180,8 @@ static void test_corrupted_hello(void)
 }
 
 /* The client's second flight spoiled: its CertificateVerify or Finished must not pass. */
-static void test_corrupted_finish(void)
+static void
+test_corrupted_finish(void)
 {
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 	uint16_t len = 1;
@@ -193,7 +205,8 @@ static void test_corrupted_finish(void)
 	CU_ASSERT_TRUE(len > 100);
 }
 
-static void test_garbage(void)
+static void
+test_garbage(void)
 {
 	struct ps_tls_config s = config(true, false);
 	static uint8_t junk[PS_TLS_IN_MAX];
@@ -221,7 +234,8 @@ static void test_garbage(void)
 }
 
 /* Bytes behind the ClientHello at the Initial level, whole messages or begun ones. */
-static void test_more_behind_hello(void)
+static void
+test_more_behind_hello(void)
 {
 	static const uint8_t finished[] = {20, 0, 0, 1, 0}, begun[] = {1, 0};
 	const uint8_t *extra[] = {finished, begun};
@@ -246,7 +260,8 @@ static void test_more_behind_hello(void)
 	}
 }
 
-static void test_hello_retry(void)
+static void
+test_hello_retry(void)
 {
 	static const uint8_t retry_random[] = {0xcf, 0x21, 0xad, 0x74}; /* RFC 8446 section 4.1.3 */
 	struct raw r;
@@ -259,8 +274,8 @@ static void test_hello_retry(void)
 	raw_close(&r);
 }
 
-static void run_certificate(
-	gnutls_pk_algorithm_t pk, unsigned int bits, unsigned int count, bool has_key)
+static void
+run_certificate(gnutls_pk_algorithm_t pk, unsigned int bits, unsigned int count, bool has_key)
 {
 	struct raw r;
 
@@ -273,7 +288,8 @@ static void run_certificate(
 	raw_close(&r);
 }
 
-static void test_solana_certificate(void)
+static void
+test_solana_certificate(void)
 {
 	uint8_t seed[32], key[32];
 	struct raw r;
@@ -289,7 +305,8 @@ static void test_solana_certificate(void)
 	raw_close(&r);
 }
 
-static void test_other_certificates(void)
+static void
+test_other_certificates(void)
 {
 	run_certificate(GNUTLS_PK_EDDSA_ED25519, 256, 1, true);
 	run_certificate(GNUTLS_PK_EDDSA_ED25519, 256, 2, false);
@@ -299,7 +316,8 @@ static void test_other_certificates(void)
 		GNUTLS_PK_ECDSA, GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 1, false);
 }
 
-static void run_missing_extension(bool alpn, bool transport_parameters, uint8_t alert)
+static void
+run_missing_extension(bool alpn, bool transport_parameters, uint8_t alert)
 {
 	struct raw r;
 
@@ -311,13 +329,15 @@ static void run_missing_extension(bool alpn, bool transport_parameters, uint8_t 
 	raw_close(&r);
 }
 
-static void test_missing_extensions(void)
+static void
+test_missing_extensions(void)
 {
 	run_missing_extension(true, false, 109);
 	run_missing_extension(false, true, 120);
 }
 
-static void test_session_limit(void)
+static void
+test_session_limit(void)
 {
 	static struct ps_tls_io io[3];
 
@@ -343,7 +363,8 @@ static void test_session_limit(void)
 	}
 }
 
-static void test_end_while_pending(void)
+static void
+test_end_while_pending(void)
 {
 	struct ps_tls_config c = config(false, true);
 	struct end client;
@@ -360,7 +381,8 @@ static void test_end_while_pending(void)
 	end_close(&client);
 }
 
-static void test_free_while_pending(void)
+static void
+test_free_while_pending(void)
 {
 	struct ps_tls_config c = config(false, true);
 
@@ -378,7 +400,8 @@ static void test_free_while_pending(void)
 	}
 }
 
-static void test_certificate(void)
+static void
+test_certificate(void)
 {
 	uint8_t seed[32] = {7}, a[1024], b[1024];
 	gnutls_datum_t d = {a, 0};
@@ -399,7 +422,8 @@ static void test_certificate(void)
 	gnutls_x509_crt_deinit(crt);
 }
 
-static void test_bad_config(void)
+static void
+test_bad_config(void)
 {
 	struct ps_tls_config c = config(true, false);
 	struct ps_err e = {""};
@@ -416,7 +440,8 @@ static void test_bad_config(void)
 	ps_tls_free(NULL);
 }
 
-static void test_output_overflow(void)
+static void
+test_output_overflow(void)
 {
 	struct ps_tls_config c = config(false, false);
 	struct end client;
@@ -432,7 +457,8 @@ static void test_output_overflow(void)
 
 /* The server's name means nothing here (but GnuTLS refuses bytes other than letters, digits, dots
  * and hyphens). */
-static void test_server_names(void)
+static void
+test_server_names(void)
 {
 	static const char *const names[] = {"connect", "198.51.100.1", "a..b", "."};
 
@@ -451,7 +477,8 @@ static void test_server_names(void)
 }
 
 /* Prints what a server handshake costs: a number to read, not a verdict. */
-static void test_cost(void)
+static void
+test_cost(void)
 {
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 	struct end client, server;
@@ -484,19 +511,22 @@ static void test_cost(void)
 	end_close(&server);
 }
 
-static int use_builtin(void)
+static int
+use_builtin(void)
 {
 	test_backend = PS_TLS_BUILTIN;
 	return 0;
 }
 
-static int use_gnutls(void)
+static int
+use_gnutls(void)
 {
 	test_backend = PS_TLS_GNUTLS;
 	return 0;
 }
 
-int main(void)
+int
+main(void)
 {
 	static CU_TestInfo tests[] = {
 		{"certificate", test_certificate},
