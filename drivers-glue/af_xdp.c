@@ -5,11 +5,9 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
-#include <linux/if_xdp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,115 +22,9 @@
 /* A killed penstock's last beat is stale after a second. */
 #define BEAT_WAIT_NS (PS_STEER_STALE_NS + PS_SEC_NS / 4)
 #define RETRY_NS     (50 * PS_MS_NS)
-#define MAX_MAPS     16
 
 /* The BPF object, linked in as it is (drivers-glue/xdp/meson.build). */
 extern const char steer_object[], steer_object_end[];
-
-/* -- the program on an interface -- */
-
-struct prog {
-	int fd;             /* -1: none is attached */
-	uint32_t id, flags; /* flags: the attach mode, as bpf_xdp_detach() takes it */
-	char name[BPF_OBJ_NAME_LEN];
-	uint32_t n_maps, maps[MAX_MAPS];
-};
-
-static int
-open_map(const struct prog *p, const char *name)
-{
-	for (uint32_t i = 0; i < p->n_maps; i++) {
-		struct bpf_map_info info = {0};
-		uint32_t len = sizeof(info);
-		int fd = bpf_map_get_fd_by_id(p->maps[i]);
-
-		if (fd < 0)
-			continue;
-		if (bpf_obj_get_info_by_fd(fd, &info, &len) == 0 && strcmp(info.name, name) == 0)
-			return fd;
-		close(fd);
-	}
-	return -ENOENT;
-}
-
-static bool
-is_ours(const struct prog *p)
-{
-	static const char *const maps[] = {
-		PS_STEER_XSKS, PS_STEER_ALLOW, PS_STEER_HEARTBEAT, PS_STEER_COUNT};
-
-	if (strcmp(p->name, PS_STEER_PROG) != 0)
-		return false;
-	for (unsigned int i = 0; i < sizeof(maps) / sizeof(maps[0]); i++) {
-		int fd = open_map(p, maps[i]);
-
-		if (fd < 0)
-			return false;
-		close(fd);
-	}
-	return true;
-}
-
-/* The caller closes p->fd unless it is -1. */
-static int
-open_prog(unsigned int ifindex, struct prog *p)
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, q);
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
-	int ret = bpf_xdp_query((int)ifindex, 0, &q);
-
-	memset(p, 0, sizeof(*p));
-	p->fd = -1;
-	if (ret < 0)
-		return ret;
-	p->id = q.drv_prog_id ? q.drv_prog_id : q.skb_prog_id ? q.skb_prog_id : q.hw_prog_id;
-	p->flags = q.drv_prog_id   ? XDP_FLAGS_DRV_MODE
-		   : q.skb_prog_id ? XDP_FLAGS_SKB_MODE
-				   : XDP_FLAGS_HW_MODE;
-	if (p->id == 0)
-		return 0;
-	p->fd = bpf_prog_get_fd_by_id(p->id);
-	if (p->fd < 0)
-		return p->fd;
-	info.nr_map_ids = MAX_MAPS;
-	info.map_ids = (uintptr_t)p->maps;
-	if (bpf_obj_get_info_by_fd(p->fd, &info, &len) < 0) {
-		ret = -errno;
-		close(p->fd);
-		p->fd = -1;
-		return ret;
-	}
-	p->n_maps = info.nr_map_ids < MAX_MAPS ? info.nr_map_ids : MAX_MAPS;
-	snprintf(p->name, sizeof(p->name), "%s", info.name);
-	return 0;
-}
-
-/* Only if it is still the one that p holds. */
-static int
-detach(unsigned int ifindex, const struct prog *p)
-{
-	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = p->fd);
-
-	return bpf_xdp_detach((int)ifindex, p->flags, &opts);
-}
-
-static bool
-is_beating(const struct prog *p)
-{
-	int fd = open_map(p, PS_STEER_HEARTBEAT);
-	bool beating = false;
-
-	for (uint32_t queue = 0; fd >= 0 && queue < PS_STEER_QUEUES && !beating; queue++) {
-		uint64_t beat = 0;
-
-		beating = bpf_map_lookup_elem(fd, &queue, &beat) == 0 && beat != 0 &&
-			  (int64_t)(ps_now_ns() - beat) <= (int64_t)PS_STEER_STALE_NS;
-	}
-	if (fd >= 0)
-		close(fd);
-	return beating;
-}
 
 static void
 wait_retry(void)
@@ -175,36 +67,6 @@ set_promisc(const char *ifname, bool on)
 	return ret;
 }
 
-/* One AF_XDP socket of the smallest size on this queue, closed again. The kernel frees a queue a
- * moment after its socket is closed; the driver binds much later, after EAL has started. */
-static int
-try_bind(unsigned int ifindex, uint16_t queue)
-{
-	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
-	void *area = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct xdp_umem_reg reg = {.addr = (uintptr_t)area, .len = size, .chunk_size = 2048};
-	struct sockaddr_xdp addr = {.sxdp_family = AF_XDP,
-		.sxdp_flags = XDP_COPY,
-		.sxdp_ifindex = ifindex,
-		.sxdp_queue_id = queue};
-	const int one = 1;
-	int fd, ret = 0;
-
-	if (area == MAP_FAILED)
-		return -errno;
-	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-	if (fd < 0 || setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg)) < 0 ||
-		setsockopt(fd, SOL_XDP, XDP_UMEM_FILL_RING, &one, sizeof(one)) < 0 ||
-		setsockopt(fd, SOL_XDP, XDP_UMEM_COMPLETION_RING, &one, sizeof(one)) < 0 ||
-		setsockopt(fd, SOL_XDP, XDP_RX_RING, &one, sizeof(one)) < 0 ||
-		bind(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	munmap(area, size);
-	return ret;
-}
-
 /* -- prepare -- */
 
 static int
@@ -223,18 +85,18 @@ check_interface(const char *ifname, short *flags, struct ps_err *err)
 }
 
 static int
-check_prog(const char *ifname, const struct prog *p, struct ps_err *err)
+check_prog(const char *ifname, const struct ps_xdp_prog *p, struct ps_err *err)
 {
 	const uint64_t deadline = ps_now_ns() + BEAT_WAIT_NS;
 
 	if (p->fd < 0)
 		return 0;
-	if (!is_ours(p))
+	if (!ps_xdp_prog_is_ours(p))
 		return ps_fail(err, EBUSY,
 			"interface %s carries the XDP program \"%s\" (id %u), which is not ours; "
 			"if it may go: `ip link set dev %s xdp off`",
 			ifname, p->name, p->id, ifname);
-	while (is_beating(p)) {
+	while (ps_xdp_prog_is_beating(p)) {
 		if (ps_now_ns() > deadline)
 			return ps_fail(err, EBUSY,
 				"interface %s is in use by a running penstock; stop it first "
@@ -249,11 +111,11 @@ static int
 check_queue(const char *ifname, unsigned int ifindex, uint16_t queue, struct ps_err *err)
 {
 	const uint64_t deadline = ps_now_ns() + BUSY_WAIT_NS;
-	int ret = try_bind(ifindex, queue);
+	int ret = ps_xdp_try_queue(ifindex, queue, false);
 
 	while (ret == -EBUSY && ps_now_ns() < deadline) {
 		wait_retry();
-		ret = try_bind(ifindex, queue);
+		ret = ps_xdp_try_queue(ifindex, queue, false);
 	}
 	switch (ret) {
 	case 0:
@@ -279,13 +141,13 @@ check_queue(const char *ifname, unsigned int ifindex, uint16_t queue, struct ps_
 }
 
 static int
-remove_stale(struct ps_xdp *x, const struct prog *p, struct ps_err *err)
+remove_stale(struct ps_xdp *x, const struct ps_xdp_prog *p, struct ps_err *err)
 {
 	int ret;
 
 	if (p->fd < 0)
 		return 0;
-	ret = detach(x->ifindex, p);
+	ret = ps_xdp_prog_detach(x->ifindex, p);
 	if (ret < 0)
 		return ps_fail(err, -ret,
 			"interface %s: the XDP program of a former run does not come off: %s; "
@@ -302,7 +164,7 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 	struct ps_err *err)
 {
 	struct ps_xdp y = {.first_queue = first_queue, .n_queues = n_queues};
-	struct prog p;
+	struct ps_xdp_prog p;
 	short flags = 0;
 	int ret;
 
@@ -316,9 +178,9 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 	snprintf(y.ifname, sizeof(y.ifname), "%s", ifname);
 	y.ifindex = if_nametoindex(ifname);
 	y.promisc = flags & IFF_PROMISC;
-	y.allow_fd = y.count_fd = -1;
+	y.allow_fd = y.count_fd = y.prog.fd = y.other.fd = -1;
 
-	ret = open_prog(y.ifindex, &p);
+	ret = ps_xdp_prog_open(y.ifindex, &p);
 	if (ret < 0)
 		return ps_fail(err, -ret, "interface %s: cannot look at its XDP program: %s%s",
 			ifname, strerror(-ret), ret == -EPERM ? "; run as root" : "");
@@ -333,6 +195,29 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 	if (ret == 0)
 		*x = y;
 	return ret;
+}
+
+int
+ps_xdp_try_zero_copy(const struct ps_xdp *x, struct ps_err *err)
+{
+	for (uint16_t i = 0; i < x->n_queues; i++) {
+		const uint16_t queue = x->first_queue + i;
+		const uint64_t deadline = ps_now_ns() + BUSY_WAIT_NS;
+		int ret = ps_xdp_try_queue(x->ifindex, queue, true);
+
+		/* The queue was bound a moment ago, to see whether it is free. */
+		while (ret == -EBUSY && ps_now_ns() < deadline) {
+			wait_retry();
+			ret = ps_xdp_try_queue(x->ifindex, queue, true);
+		}
+		if (ret < 0)
+			return ps_fail(err, -ret,
+				"zero_copy = require: queue %u of %s only copies (%s); use a "
+				"driver "
+				"and kernel with zero-copy AF_XDP, or zero_copy = prefer",
+				queue, x->ifname, strerror(-ret));
+	}
+	return 0;
 }
 
 const char *
@@ -357,63 +242,10 @@ ps_xdp_object_path(struct ps_err *err)
 
 /* -- attach -- */
 
-static struct ps_xdp *attached;
-
-static bool
-is_claimed(int fd)
-{
-	for (const struct ps_xdp *x = attached; x != NULL; x = x->next) {
-		for (uint16_t i = 0; i < x->n_socks; i++) {
-			if (x->socks[i] == fd)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* The driver keeps its sockets to itself, so they are looked for among the process's descriptors;
- * those of ports attached before are known. */
 static int
-find_sockets(struct ps_xdp *x)
+map_heartbeat(struct ps_xdp *x, const struct ps_xdp_prog *p)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	struct dirent *e;
-
-	if (dir == NULL)
-		return -errno;
-	x->n_socks = 0;
-	while ((e = readdir(dir)) != NULL && x->n_socks < PS_STEER_QUEUES) {
-		int fd = atoi(e->d_name), domain = 0;
-		socklen_t len = sizeof(domain);
-
-		if (e->d_name[0] != '.' &&
-			getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
-			domain == AF_XDP && !is_claimed(fd))
-			x->socks[x->n_socks++] = fd;
-	}
-	closedir(dir);
-	return x->n_socks == x->n_queues ? 0 : -ENOTSOCK;
-}
-
-static int
-read_zero_copy(struct ps_xdp *x)
-{
-	x->zero_copy = true;
-	for (uint16_t i = 0; i < x->n_socks; i++) {
-		struct xdp_options opt;
-		socklen_t len = sizeof(opt);
-
-		if (getsockopt(x->socks[i], SOL_XDP, XDP_OPTIONS, &opt, &len) < 0)
-			return -errno;
-		x->zero_copy = x->zero_copy && (opt.flags & XDP_OPTIONS_ZEROCOPY);
-	}
-	return 0;
-}
-
-static int
-map_heartbeat(struct ps_xdp *x, const struct prog *p)
-{
-	int fd = open_map(p, PS_STEER_HEARTBEAT), ret = 0;
+	int fd = ps_xdp_prog_map(p, PS_STEER_HEARTBEAT), ret = 0;
 	void *beat;
 
 	if (fd < 0)
@@ -431,10 +263,10 @@ map_heartbeat(struct ps_xdp *x, const struct prog *p)
 int
 ps_xdp_attach(struct ps_xdp *x, struct ps_err *err)
 {
-	struct prog p;
-	int ret = open_prog(x->ifindex, &p);
+	struct ps_xdp_prog p;
+	int ret = ps_xdp_prog_open(x->ifindex, &p);
 
-	if (ret < 0 || p.fd < 0 || !is_ours(&p)) {
+	if (ret < 0 || p.fd < 0 || !ps_xdp_prog_is_ours(&p)) {
 		if (p.fd >= 0)
 			close(p.fd);
 		return ps_fail(err, ret < 0 ? -ret : ENOENT,
@@ -442,25 +274,14 @@ ps_xdp_attach(struct ps_xdp *x, struct ps_err *err)
 			"xdp_prog= among the port's devargs?",
 			x->ifname);
 	}
-	x->prog_id = p.id;
+	x->prog = p;
 	x->driver_mode = p.flags == XDP_FLAGS_DRV_MODE;
-	x->allow_fd = open_map(&p, PS_STEER_ALLOW);
-	x->count_fd = open_map(&p, PS_STEER_COUNT);
+	x->allow_fd = ps_xdp_prog_map(&p, PS_STEER_ALLOW);
+	x->count_fd = ps_xdp_prog_map(&p, PS_STEER_COUNT);
 	ret = x->allow_fd < 0 ? x->allow_fd : x->count_fd < 0 ? x->count_fd : map_heartbeat(x, &p);
-	close(p.fd);
 	if (ret < 0)
 		return ps_fail(err, -ret, "interface %s: maps of the XDP program: %s", x->ifname,
 			strerror(-ret));
-	ret = find_sockets(x);
-	if (ret == 0)
-		ret = read_zero_copy(x);
-	if (ret < 0)
-		return ps_fail(err, -ret,
-			"interface %s: %u AF_XDP sockets found for %u queues, mode cannot be "
-			"proven: %s",
-			x->ifname, x->n_socks, x->n_queues, strerror(-ret));
-	x->next = attached;
-	attached = x;
 	return 0;
 }
 
@@ -506,75 +327,96 @@ ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, stru
 	return 0;
 }
 
-static int
-sum_cpus(int fd, uint32_t what, uint64_t *cpu, int n_cpus, uint64_t *sum)
+int
+ps_xdp_verify(
+	const struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err)
 {
-	if (bpf_map_lookup_elem(fd, &what, cpu) < 0)
-		return -errno;
-	*sum = 0;
-	for (int i = 0; i < n_cpus; i++)
-		*sum += cpu[i];
+	struct ps_xdp_prog p;
+	int ret = ps_xdp_prog_open(x->ifindex, &p);
+	uint32_t unused;
+
+	if (ret < 0)
+		return ps_fail(err, -ret, "interface %s: cannot look at its XDP program: %s",
+			x->ifname, strerror(-ret));
+	if (p.fd >= 0)
+		close(p.fd);
+	if (p.id == 0)
+		return ps_fail(
+			err, ENOENT, "interface %s: our XDP program was detached", x->ifname);
+	if (p.id != x->prog.id)
+		return ps_fail(err, EBUSY,
+			"interface %s: the XDP program \"%s\" (id %u) took the place of ours; `ip "
+			"link set dev %s xdp off` if it may go",
+			x->ifname, p.name, p.id, x->ifname);
+	for (uint32_t i = 0; i < n; i++)
+		if (bpf_map_lookup_elem(x->allow_fd, &keys[i], &unused) < 0)
+			return ps_fail(err, ESTALE,
+				"interface %s: the XDP program's list lacks an address", x->ifname);
 	return 0;
 }
 
 int
-ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out)
+ps_xdp_reattach(struct ps_xdp *x, struct ps_err *err)
 {
-	const int n = libbpf_num_possible_cpus();
-	uint64_t *cpu = n > 0 ? calloc((size_t)n, sizeof(*cpu)) : NULL;
-	int ret;
+	struct ps_xdp_prog p;
+	int ret = ps_xdp_prog_open(x->ifindex, &p);
 
-	memset(out, 0, sizeof(*out));
-	if (cpu == NULL)
-		return -ENOMEM;
-	ret = sum_cpus(x->count_fd, PS_STEER_REDIRECTED, cpu, n, &out->redirected);
+	if (ret == 0 && p.fd >= 0)
+		close(p.fd);
+	if (ret == 0 && p.id == x->prog.id)
+		return 0;
 	if (ret == 0)
-		ret = sum_cpus(x->count_fd, PS_STEER_PASSED, cpu, n, &out->passed);
+		ret = ps_xdp_prog_attach(x->ifindex, &x->prog);
 	if (ret == 0)
-		ret = sum_cpus(x->count_fd, PS_STEER_PASSED_STALE, cpu, n, &out->passed_stale);
-	free(cpu);
-	for (uint16_t i = 0; ret == 0 && i < x->n_socks; i++) {
-		struct xdp_statistics s = {0};
-		socklen_t len = sizeof(s);
-
-		if (getsockopt(x->socks[i], SOL_XDP, XDP_STATISTICS, &s, &len) < 0)
-			return -errno;
-		out->rx_dropped += s.rx_dropped;
-		out->rx_ring_full += s.rx_ring_full;
-		out->rx_fill_empty += s.rx_fill_ring_empty_descs;
-		out->rx_invalid += s.rx_invalid_descs;
-	}
-	return ret;
+		return 0;
+	return ps_fail(err, -ret,
+		"interface %s: our XDP program cannot be attached again: %s%s%s; `ip link set dev "
+		"%s xdp off` makes room for it",
+		x->ifname, strerror(-ret), p.id != 0 ? ", there is " : "", p.name, x->ifname);
 }
 
 /* -- close -- */
 
 void
+ps_xdp_leave(struct ps_xdp *x)
+{
+	if (x->ifindex == 0 || x->prog.id == 0)
+		return;
+	if (ps_xdp_prog_open(x->ifindex, &x->other) == 0 && x->other.fd >= 0 &&
+		x->other.id == x->prog.id) {
+		close(x->other.fd);
+		x->other.fd = -1;
+	}
+}
+
+void
 ps_xdp_close(struct ps_xdp *x)
 {
-	struct ps_xdp **at = &attached;
-	struct prog p;
+	struct ps_xdp_prog p;
 
 	if (x->ifindex == 0)
 		return;
-	while (*at != NULL && *at != x)
-		at = &(*at)->next;
-	if (*at == x)
-		*at = x->next;
+	ps_xdp_disown_sockets(x);
 	if (x->beat != NULL)
 		munmap(x->beat, PS_STEER_QUEUES * sizeof(uint64_t));
 	if (x->allow_fd >= 0)
 		close(x->allow_fd);
 	if (x->count_fd >= 0)
 		close(x->count_fd);
-	if (open_prog(x->ifindex, &p) == 0 && p.fd >= 0) {
-		if (is_ours(&p) && detach(x->ifindex, &p) < 0)
+	if (ps_xdp_prog_open(x->ifindex, &p) == 0 && p.fd >= 0) {
+		if (ps_xdp_prog_is_ours(&p) && ps_xdp_prog_detach(x->ifindex, &p) < 0)
 			ps_log(PS_LOG_WARN,
 				"interface %s: our XDP program does not come off; `ip link set dev "
 				"%s xdp off`",
 				x->ifname, x->ifname);
 		close(p.fd);
 	}
+	if (x->other.fd >= 0) {
+		ps_xdp_prog_attach(x->ifindex, &x->other); /* fails when it is still there */
+		close(x->other.fd);
+	}
+	if (x->prog.fd >= 0)
+		close(x->prog.fd);
 	if (set_promisc(x->ifname, x->promisc) < 0)
 		ps_log(PS_LOG_WARN,
 			"interface %s: promiscuous mode not restored; `ip link set dev "

@@ -8,20 +8,25 @@
  * and heartbeat, and reads what mode was really obtained. Order of calls, for each interface:
  *
  *   ps_xdp_prepare()        before rte_eal_init(): the interface is fit, a stale program removed
+ *   ps_xdp_try_zero_copy()  likewise, where copying will not do
  *   ps_xdp_object_path()    value of the devarg: "net_af_xdp0,iface=IF,xdp_prog=PATH"
+ *   ps_xdp_claim_socket()   after each rte_eth_rx_queue_setup(), in order of the queues
  *   rte_eth_dev_start()
- *   ps_xdp_attach()         before the queues of the next AF_XDP port are set up
+ *   ps_xdp_attach()
  *   ps_xdp_allow()          now, and whenever the list of services changes
  *   ps_xdp_beat()           the worker of each queue, from its loop
- *   rte_eth_dev_close()     the driver detaches the program
+ *   ps_xdp_verify()         as often as wanted: is our program there, and its list whole?
+ *   ps_xdp_reattach()       when it is not
+ *   ps_xdp_leave()          before rte_eth_dev_close(), which detaches the program whose ever it is
+ *   rte_eth_dev_close()
  *   ps_xdp_close()          also after a failure at any of the steps above
  *
  * Until the list is set and the queue's worker beats, all traffic stays with the kernel; it returns
  * there by itself a second after the last beat. Do not enable promiscuous mode on these ports.
  *
- * All but ps_xdp_beat() belong to the control thread. Owns the maps' descriptors and the mapped
- * heartbeat; the program itself belongs to the interface. A struct ps_xdp stays where it is from
- * ps_xdp_attach() to ps_xdp_close(). */
+ * All but ps_xdp_beat() belong to the control thread. Owns the descriptors of program and maps and
+ * the mapped heartbeat. A struct ps_xdp stays where it is from ps_xdp_claim_socket() to
+ * ps_xdp_close(). */
 #ifndef PS_GLUE_AF_XDP_H
 #define PS_GLUE_AF_XDP_H
 
@@ -29,6 +34,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "af_xdp_prog.h"
 #include "ps_err.h"
 #include "xdp/steer.h"
 
@@ -36,21 +42,26 @@ struct ps_xdp {
 	char ifname[IF_NAMESIZE];
 	unsigned int ifindex; /* 0: not prepared */
 	uint16_t first_queue, n_queues;
-	bool promisc;     /* as found by ps_xdp_prepare() */
-	bool replaced;    /* ps_xdp_prepare() removed a stale program of ours */
-	bool driver_mode; /* attached in the driver; false: generic, on the skb */
-	bool zero_copy;   /* every queue's socket, read back from the kernel */
-	uint32_t prog_id; /* 0: not attached */
+	bool promisc;             /* as found by ps_xdp_prepare() */
+	bool replaced;            /* ps_xdp_prepare() removed a stale program of ours */
+	bool driver_mode;         /* attached in the driver; false: generic, on the skb */
+	bool zero_copy;           /* every queue's socket, read back from the kernel */
+	struct ps_xdp_prog prog;  /* ours, id 0: not attached yet */
+	struct ps_xdp_prog other; /* somebody else's, found by ps_xdp_leave() */
 	int allow_fd, count_fd;
 	uint64_t *beat;             /* mapped ps_heartbeat; workers write one entry each */
-	int socks[PS_STEER_QUEUES]; /* the driver's sockets, not ours to close */
+	int socks[PS_STEER_QUEUES]; /* the driver's sockets by queue, not ours to close */
 	uint16_t n_socks;
 	struct ps_xdp *next; /* attached interfaces of this process */
 };
 
 struct ps_xdp_counts {
 	uint64_t redirected, passed, passed_stale; /* packets, counted by the program */
-	uint64_t rx_dropped, rx_ring_full, rx_fill_empty, rx_invalid; /* the sockets' statistics */
+};
+
+/* Statistics of a queue's socket. */
+struct ps_xdp_queue_counts {
+	uint64_t rx_dropped, rx_ring_full, rx_fill_empty, rx_invalid, tx_empty, tx_invalid;
 };
 
 /* Checks the interface and its queues [first_queue, first_queue + n_queues) and fills *x. Removes
@@ -63,8 +74,19 @@ int ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, u
  * until the process ends. */
 const char *ps_xdp_object_path(struct ps_err *err);
 
-/* Finds the program that the driver attached, its maps and the driver's sockets, maps the
- * heartbeat, and fills driver_mode and zero_copy. */
+/* Binds each queue once in zero-copy mode with a small umem of our own, its fill ring stocked, and
+ * reads the mode back. -EOPNOTSUPP: the kernel's driver only copies. */
+int ps_xdp_try_zero_copy(const struct ps_xdp *x, struct ps_err *err);
+
+/* One queue, bound and closed again: 0, or why not. */
+int ps_xdp_try_queue(unsigned int ifindex, uint16_t queue, bool zero_copy);
+
+/* Takes note of the socket that the driver just made, and of its mode. */
+int ps_xdp_claim_socket(struct ps_xdp *x, struct ps_err *err);
+void ps_xdp_disown_sockets(struct ps_xdp *x);
+
+/* Finds the program that the driver attached and its maps, maps the heartbeat, fills driver_mode.
+ */
 int ps_xdp_attach(struct ps_xdp *x, struct ps_err *err);
 
 /* Makes the program's list equal to keys[n]; new ones are added before old ones go. */
@@ -78,8 +100,21 @@ ps_xdp_beat(struct ps_xdp *x, uint16_t queue, uint64_t now_ns)
 	__atomic_store_n(&x->beat[queue], now_ns, __ATOMIC_RELAXED);
 }
 
+/* 0: our program is on the interface, and its list holds keys[n]. -ENOENT: neither it nor another
+ * is; -EBUSY: somebody else's is; -ESTALE: the list is not whole. Others: could not be read. */
+int ps_xdp_verify(
+	const struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err);
+
+/* Our program onto the interface again, in the mode it had; never in another one's place. */
+int ps_xdp_reattach(struct ps_xdp *x, struct ps_err *err);
+
 /* Totals since ps_xdp_attach(). */
 int ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out);
+/* i: DPDK's number of the queue. -ENOENT: there is none. */
+int ps_xdp_queue_counts(const struct ps_xdp *x, uint16_t i, struct ps_xdp_queue_counts *out);
+
+/* Remembers a program that took our place, for ps_xdp_close() to put back. */
+void ps_xdp_leave(struct ps_xdp *x);
 
 /* Leaves the interface as it was found: our program off if it is still on, promiscuous mode
  * restored. */

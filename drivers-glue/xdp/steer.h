@@ -17,7 +17,7 @@
 #define PS_STEER_XSKS      "xsks_map"     /* XSKMAP by queue; the DPDK driver expects this name */
 #define PS_STEER_ALLOW     "ps_allow"     /* hash of struct ps_steer_key; the value is unused */
 #define PS_STEER_HEARTBEAT "ps_heartbeat" /* array by queue, mmap-able: CLOCK_MONOTONIC ns */
-#define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_count: packets */
+#define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_counter: packets */
 
 #define PS_STEER_QUEUES 64
 #define PS_STEER_KEYS   4096 /* the map has room for twice as many: new ones before old ones go */
@@ -31,7 +31,7 @@ struct ps_steer_key {
 	__u16 zero; /* hash keys are compared whole */
 };
 
-enum ps_steer_count {
+enum ps_steer_counter {
 	PS_STEER_REDIRECTED,
 	PS_STEER_PASSED,       /* not a service's */
 	PS_STEER_PASSED_STALE, /* a service's, but no worker beats or no socket is there */

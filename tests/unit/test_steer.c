@@ -82,7 +82,7 @@ run(const struct frame *f)
 }
 
 /* Runs the frame and says by which of the three counters it went; the verdict must agree. */
-static enum ps_steer_count
+static enum ps_steer_counter
 way(const struct frame *f)
 {
 	struct ps_xdp_counts a, b;
