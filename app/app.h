@@ -15,6 +15,7 @@
 
 #include "conf.h"
 #include "port.h"
+#include "steer.h"
 #include "worker.h"
 
 #define PS_EXIT_OK     0
@@ -34,8 +35,14 @@ struct ps_app {
 	unsigned int n_ports, n_workers;
 	struct ps_port port[PS_CONF_PORTS];
 	struct ps_worker *worker[PS_WORKERS_MAX]; /* each on its own NUMA node */
+	struct ps_steer steer;
+	struct ps_steer_count *sum; /* control, at hand: by selector's id */
 	uint64_t start_ns;
 	bool eal; /* started */
+	/* Telemetry asks the control thread to look at all rules now, and wakes it. */
+	int wake_fd;
+	_Atomic uint32_t looks_asked; /* telemetry: rw, control: ro */
+	_Atomic uint32_t looks_done;  /* control: rw, telemetry: ro */
 };
 
 /* -- lcores.c -- */
@@ -62,6 +69,12 @@ void ps_eal_show_log(void);
 void ps_control_block_signals(void);
 /* Builds everything, launches the workers, returns 0 after a clean stop. */
 int ps_control_run(struct ps_app *app, int eal_argc, char *const eal_argv[], struct ps_err *e);
+
+/* -- control_watch.c -- */
+
+/* Hears the ports' events, looks at those that are due (now: at all), acts. Fails when the program
+ * must end. */
+int ps_control_watch(struct ps_app *app, bool now, struct ps_err *e);
 
 /* -- telemetry.c -- */
 

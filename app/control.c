@@ -8,7 +8,9 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -183,12 +185,28 @@ make_workers(struct ps_app *app, struct ps_err *e)
 	/* Threads made on the way (TLS) stay off the workers' processors. */
 	sched_setaffinity(0, sizeof(app->lcores.control), &app->lcores.control);
 	for (unsigned int i = 0; rc == 0 && i < app->lcores.n; i++) {
-		rc = ps_worker_new(&app->worker[i], &app->conf, i, app->lcores.cpu[i], &keys, e);
+		rc = ps_worker_new(
+			&app->worker[i], &app->conf, &app->steer, i, app->lcores.cpu[i], &keys, e);
 		if (rc == 0)
 			app->n_workers++;
 	}
 	ps_wipe(&keys, sizeof(keys));
 	return rc;
+}
+
+static void
+report_rules(const struct ps_port *p)
+{
+	const struct ps_caps *caps = &p->family->caps;
+	uint32_t n[PS_RULE_SOFT + 1] = {0};
+
+	for (uint32_t r = 0; r < p->plan.n_rules; r++)
+		n[ps_port_rule_state(p, r)]++;
+	ps_log(PS_LOG_INFO,
+		"port %s: %u selector%s by %s: %u proven, %u created, %u in software; not proven: "
+		"%s",
+		p->conf->name, p->plan.n_rules, p->plan.n_rules == 1 ? "" : "s", caps->name,
+		n[PS_RULE_PROVEN], n[PS_RULE_CREATED], n[PS_RULE_SOFT], caps->unproven);
 }
 
 static void
@@ -200,9 +218,13 @@ report(const struct ps_app *app)
 		const struct ps_port *p = &app->port[i];
 
 		ps_port_mode(p, mode, sizeof(mode));
-		ps_log(PS_LOG_INFO, "port %s: %s, %s, %u queue%s, MTU %u", p->conf->name,
-			p->conf->device, mode, p->conf->queues, p->conf->queues > 1 ? "s" : "",
-			p->mtu);
+		ps_log(PS_LOG_INFO, "port %s: %s, path %s, %s, %u queue%s, MTU %u", p->conf->name,
+			p->conf->device, ps_port_path(p), mode, p->conf->queues,
+			p->conf->queues > 1 ? "s" : "", p->mtu);
+		for (unsigned int k = 0; k < p->n_fallbacks; k++)
+			ps_log(PS_LOG_WARN, "port %s falls back: %s", p->conf->name,
+				p->fallback[k]);
+		report_rules(p);
 		for (unsigned int w = 0; w < app->n_workers && w < p->conf->queues; w++)
 			if (p->node >= 0 && app->worker[w]->node >= 0 &&
 				p->node != app->worker[w]->node)
@@ -221,7 +243,7 @@ report(const struct ps_app *app)
 }
 
 static int
-start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
+prepare(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 {
 	int rc = check_name(&app->conf, e);
 
@@ -232,16 +254,46 @@ start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 	if (rc == 0)
 		rc = ps_eal_check_memory(app, e);
 	if (rc == 0)
-		rc = make_workers(app, e);
-	if (rc == 0)
-		rc = ps_eal_start(app, argc, argv, e);
-	app->eal = rc == 0;
+		rc = ps_steer_new(&app->steer, &app->conf, e);
+	if (rc < 0)
+		return rc;
+	app->sum = calloc(app->steer.n + 1, sizeof(*app->sum));
+	app->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (app->sum == NULL || app->wake_fd < 0)
+		return ps_fail(e, ENOMEM, "out of memory");
+	return make_workers(app, e);
+}
+
+/* All ports are claimed before the first is started: a mistake in one leaves all alone. */
+static int
+bring_up(struct ps_app *app, struct ps_err *e)
+{
+	int rc = 0;
+
 	for (unsigned int i = 0; rc == 0 && i < app->n_ports; i++) {
 		ps_eal_forget();
-		rc = ps_port_start(&app->port[i], &app->conf, e);
-		for (unsigned int w = 0; rc == 0 && w < app->port[i].conf->queues; w++)
-			ps_worker_add_port(app->worker[w], &app->port[i]);
+		rc = ps_port_claim(&app->port[i], &app->steer, e);
 	}
+	for (unsigned int i = 0; rc == 0 && i < app->n_ports; i++) {
+		ps_eal_forget();
+		rc = ps_port_install(&app->port[i], &app->steer, &app->conf, e);
+		for (unsigned int w = 0; rc == 0 && w < app->port[i].conf->queues; w++)
+			rc = ps_worker_add_port(app->worker[w], &app->port[i], e);
+	}
+	return rc;
+}
+
+static int
+start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
+{
+	int rc = prepare(app, argc, argv, e);
+
+	if (rc < 0)
+		return rc;
+	rc = ps_eal_start(app, argc, argv, e);
+	app->eal = rc == 0;
+	if (rc == 0)
+		rc = bring_up(app, e);
 	if (rc == 0)
 		rc = ps_telemetry_start(app, e);
 	if (rc < 0)
@@ -286,22 +338,60 @@ round_of(struct ps_app *app, uint64_t now_ns)
 	}
 }
 
+/* Until a signal comes, a request, an announcement about a link, or the round is over. */
+static int
+wait_round(const struct ps_app *app, int signal_fd)
+{
+	const int ms = app->conf.watch_ms < ROUND_MS ? (int)app->conf.watch_ms : ROUND_MS;
+	struct pollfd p[2 + 2 * PS_CONF_PORTS] = {
+		{.fd = signal_fd, .events = POLLIN},
+		{.fd = app->wake_fd, .events = POLLIN},
+	};
+	nfds_t n = 2;
+
+	for (unsigned int i = 0; i < app->n_ports; i++) {
+		int fds[2];
+
+		if (!app->port[i].monitored)
+			continue;
+		ps_linkmon_fds(&app->port[i].mon, fds);
+		p[n++] = (struct pollfd){.fd = fds[0], .events = POLLIN};
+		p[n++] = (struct pollfd){.fd = fds[1], .events = POLLIN};
+	}
+	poll(p, n, ms);
+	return p[0].revents != 0;
+}
+
+static int
+one_round(struct ps_app *app, struct ps_err *e)
+{
+	const uint32_t asked = atomic_load(&app->looks_asked);
+	const bool now = asked != atomic_load(&app->looks_done);
+	eventfd_t unused;
+	int rc;
+
+	eventfd_read(app->wake_fd, &unused);
+	round_of(app, ps_now_ns());
+	rc = ps_control_watch(app, now, e);
+	atomic_store(&app->looks_done, asked);
+	return rc;
+}
+
 static int
 wait_for_stop(struct ps_app *app, struct ps_err *e)
 {
 	sigset_t set = stop_signals();
-	struct pollfd p = {.events = POLLIN};
 	struct signalfd_siginfo info;
+	int fd = signalfd(-1, &set, SFD_CLOEXEC), rc = 0;
 
-	p.fd = signalfd(-1, &set, SFD_CLOEXEC);
-	if (p.fd < 0)
+	if (fd < 0)
 		return ps_fail(e, errno, "signalfd: %s", strerror(errno));
-	while (poll(&p, 1, ROUND_MS) <= 0)
-		round_of(app, ps_now_ns());
-	if (read(p.fd, &info, sizeof(info)) == sizeof(info))
+	while (rc == 0 && !wait_round(app, fd))
+		rc = one_round(app, e);
+	if (rc == 0 && read(fd, &info, sizeof(info)) == sizeof(info))
 		ps_log(PS_LOG_INFO, "stopping (%s)", strsignal((int)info.ssi_signo));
-	close(p.fd);
-	return 0;
+	close(fd);
+	return rc;
 }
 
 /* -- stop -- */
@@ -323,6 +413,10 @@ tear_down(struct ps_app *app)
 		ps_port_stop(&app->port[i]);
 	for (unsigned int w = 0; w < app->n_workers; w++)
 		ps_worker_free(app->worker[w]);
+	ps_steer_free(&app->steer);
+	free(app->sum);
+	if (app->wake_fd >= 0)
+		close(app->wake_fd);
 	if (app->eal)
 		rte_eal_cleanup();
 	ps_eal_show_log();
@@ -334,6 +428,7 @@ ps_control_run(struct ps_app *app, int eal_argc, char *const eal_argv[], struct 
 	int rc;
 
 	app->start_ns = ps_now_ns();
+	app->wake_fd = -1;
 	rc = start(app, eal_argc, eal_argv, e);
 	if (rc == 0) {
 		rc = wait_for_stop(app, e);

@@ -4,117 +4,28 @@
 #include "port.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "app.h"
+#include "ps_time.h"
 
 /* XDP keeps so much of each buffer to itself. Of what is left drivers such as igb use whole KB. */
 #define XDP_ROOM   256
 #define BUF_BYTES  (RTE_PKTMBUF_HEADROOM + XDP_ROOM + 2048)
 #define OBJ_BYTES  (BUF_BYTES + sizeof(struct rte_mbuf) + 64) /* 64: mempool's header */
 #define POOL_CACHE 256
-/* The AF_XDP driver stocks its fill ring with so many frames, whatever the queue's length. */
-#define AF_XDP_FILL 2048
-
-static bool
-is_pci(const char *device)
-{
-	unsigned int domain, bus, dev, fn;
-	char end;
-
-	return sscanf(device, "%4x:%2x:%2x.%1u%c", &domain, &bus, &dev, &fn, &end) == 4 ||
-	       sscanf(device, "%2x:%2x.%1u%c", &bus, &dev, &fn, &end) == 3;
-}
-
-static int
-interface_node(const char *ifname)
-{
-	char path[128];
-	int node = -1;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/device/numa_node", ifname);
-	f = fopen(path, "re");
-	if (f == NULL)
-		return -1;
-	if (fscanf(f, "%d", &node) != 1)
-		node = -1;
-	fclose(f);
-	return node;
-}
+/* Links of datagrams name a port; EAL's numbers stay below. */
+#define SOCKET_ID_BASE 0x8000
 
 uint64_t
 ps_port_memory(const struct ps_conf_port *conf)
 {
 	return (uint64_t)conf->mbufs * conf->queues * OBJ_BYTES;
-}
-
-int
-ps_port_plan(struct ps_port *p, const struct ps_conf_port *conf, unsigned int index,
-	bool has_eal_device, struct ps_err *e)
-{
-	struct ps_err cause;
-	int rc;
-
-	memset(p, 0, sizeof(*p));
-	p->conf = conf;
-	p->node = -1;
-	if (is_pci(conf->device)) {
-		p->kind = PS_PORT_PCI;
-		snprintf(p->eal_name, sizeof(p->eal_name), "%s%s",
-			strlen(conf->device) < 12 ? "0000:" : "", conf->device);
-		return 0;
-	}
-	if (has_eal_device) {
-		p->kind = PS_PORT_EAL;
-		snprintf(p->eal_name, sizeof(p->eal_name), "%s", conf->device);
-		return 0;
-	}
-	p->kind = PS_PORT_AF_XDP;
-	snprintf(p->eal_name, sizeof(p->eal_name), "net_af_xdp%u", index);
-	if (strlen(conf->device) >= IF_NAMESIZE || if_nametoindex(conf->device) == 0)
-		return ps_fail(e, ENODEV,
-			"[port %s] device: there is no interface %s, nor a --vdev of this name; "
-			"`ip "
-			"link show` lists the interfaces here",
-			conf->name, conf->device);
-	if (conf->mbufs < AF_XDP_FILL + 2 * conf->descriptors)
-		return ps_fail(e, EINVAL,
-			"[port %s] mbufs: %u are too few for AF_XDP; give at least %u", conf->name,
-			conf->mbufs, AF_XDP_FILL + 2 * conf->descriptors);
-	rc = ps_xdp_prepare(
-		&p->xdp, conf->device, (uint16_t)conf->first_queue, (uint16_t)conf->queues, &cause);
-	if (rc < 0)
-		return ps_fail(e, -rc, "[port %s] %.480s", conf->name, cause.text);
-	p->node = interface_node(conf->device);
-	return 0;
-}
-
-int
-ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e)
-{
-	const char *object;
-
-	arg[0] = '\0';
-	if (p->kind == PS_PORT_PCI) {
-		snprintf(arg, cap, "--allow=%s", p->eal_name);
-	} else if (p->kind == PS_PORT_AF_XDP) {
-		object = ps_xdp_object_path(e);
-		if (object == NULL)
-			return -ENOMEM;
-		snprintf(arg, cap, "--vdev=%s,iface=%s,start_queue=%u,queue_count=%u,xdp_prog=%s",
-			p->eal_name, p->conf->device, p->conf->first_queue, p->conf->queues,
-			object);
-	}
-	return 0;
 }
 
 static int
@@ -126,13 +37,15 @@ fail(const struct ps_port *p, const char *step, int rc, const char *remedy, stru
 		strerror(rc < 0 ? -rc : EIO), cause[0] != '\0' ? cause : p->eal_name, remedy);
 }
 
-/* The driver maps the pool as one piece of memory (its umem), from the first chunk's address. */
+/* -- claim -- */
+
+/* The AF_XDP driver maps the pool as one piece of memory (its umem), from the first chunk on. */
 static int
 make_pool(struct ps_port *p, struct ps_err *e)
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "ps_port%u", p->id);
+	snprintf(name, sizeof(name), "ps_port%u", p->index);
 	p->pool = rte_pktmbuf_pool_create(name, p->conf->mbufs * p->conf->queues, POOL_CACHE, 0,
 		BUF_BYTES, p->node >= 0 ? p->node : SOCKET_ID_ANY);
 	if (p->pool == NULL)
@@ -151,20 +64,21 @@ check_device(struct ps_port *p, const struct rte_eth_dev_info *info, struct ps_e
 {
 	uint16_t most = RTE_MIN(info->max_rx_queues, info->max_tx_queues);
 
-	if (p->conf->queues > most)
-		return ps_fail(e, EINVAL, "[port %s] queues: the device has %u; lower queues",
-			p->conf->name, most);
+	if (p->plan.n_queues > most)
+		return ps_fail(e, EINVAL,
+			"[port %s] queues: the device has %u and %s takes %u; "
+			"lower queues",
+			p->conf->name, most, p->family->caps.name, p->plan.n_queues);
 	return 0;
 }
 
 static int
-set_up_queues(struct ps_port *p, const struct rte_eth_dev_info *info, struct ps_err *e)
+configure(struct ps_port *p, const struct rte_eth_dev_info *info)
 {
 	struct rte_eth_conf conf = {0};
-	uint16_t n = (uint16_t)p->conf->queues, rxd, txd;
-	int rc;
+	const uint16_t n = p->plan.n_queues;
 
-	if (n > 1 && info->flow_type_rss_offloads != 0) {
+	if (n > 1 && info->flow_type_rss_offloads != 0 && !p->flow.isolated) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf =
 			info->flow_type_rss_offloads &
@@ -172,50 +86,59 @@ set_up_queues(struct ps_port *p, const struct rte_eth_dev_info *info, struct ps_
 	}
 	conf.rxmode.offloads = info->rx_offload_capa &
 			       (RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM);
+	/* For the watch; where the driver cannot tell, netlink and counters do. */
+	conf.intr_conf.lsc = (*info->dev_flags & RTE_ETH_DEV_INTR_LSC) != 0;
+	conf.intr_conf.rmv = (*info->dev_flags & RTE_ETH_DEV_INTR_RMV) != 0;
+	return rte_eth_dev_configure(p->id, n, n, &conf);
+}
+
+static int
+set_up_queues(struct ps_port *p, const struct rte_eth_dev_info *info, struct ps_err *e)
+{
+	const int node = p->node >= 0 ? p->node : SOCKET_ID_ANY;
+	uint16_t rxd, txd;
+	int rc;
+
 	rxd = txd = (uint16_t)p->conf->descriptors;
-	rc = rte_eth_dev_configure(p->id, n, n, &conf);
+	rc = configure(p, info);
 	if (rc == 0) {
 		p->configured = true;
 		rc = rte_eth_dev_adjust_nb_rx_tx_desc(p->id, &rxd, &txd);
 	}
-	for (uint16_t q = 0; rc == 0 && q < n; q++)
-		rc = rte_eth_rx_queue_setup(p->id, q, rxd, SOCKET_ID_ANY, NULL, p->pool);
-	for (uint16_t q = 0; rc == 0 && q < n; q++)
-		rc = rte_eth_tx_queue_setup(p->id, q, txd, SOCKET_ID_ANY, NULL);
+	if (rc == 0 && (rxd != p->conf->descriptors || txd != p->conf->descriptors))
+		ps_port_fall_back(p,
+			"descriptors = %u -> %u received, %u sent: the device's limits",
+			p->conf->descriptors, rxd, txd);
+	for (uint16_t q = 0; rc == 0 && q < p->plan.n_queues; q++) {
+		rc = rte_eth_rx_queue_setup(p->id, q, rxd, (unsigned int)node, NULL, p->pool);
+		if (rc == 0 && p->kind == PS_PORT_AF_XDP && ps_xdp_claim_socket(&p->xdp, e) < 0)
+			return -ENOTSOCK;
+	}
+	for (uint16_t q = 0; rc == 0 && q < p->plan.n_queues; q++)
+		rc = rte_eth_tx_queue_setup(p->id, q, txd, (unsigned int)node, NULL);
 	if (rc < 0)
 		return fail(p, "queues cannot be set up", rc,
 			"see the port's options in penstock help config", e);
 	return 0;
 }
 
-/* Every address and port of every service; an address list of "any" is one entry. */
+/* zero_copy = require was tried before; this is what the driver's own sockets got. */
 static int
-allow_services(struct ps_port *p, const struct ps_conf *conf, struct ps_err *e)
+check_zero_copy(struct ps_port *p, struct ps_err *e)
 {
-	struct ps_steer_key *keys;
-	uint32_t n = 0;
-	int rc;
-
-	keys = calloc((size_t)PS_CONF_SERVICES * PS_CONF_ADDRS, sizeof(*keys));
-	if (keys == NULL)
-		return ps_fail(e, ENOMEM, "out of memory");
-	for (unsigned int i = 0; i < conf->n_services; i++) {
-		const struct ps_conf_service *s = &conf->service[i];
-		const rte_be16_t port_be = rte_cpu_to_be_16((uint16_t)s->port);
-
-		if (s->any)
-			keys[n++] = (struct ps_steer_key){.port_be = port_be};
-		for (uint32_t a = 0; a < s->n_addrs; a++)
-			keys[n++] =
-				(struct ps_steer_key){.addr_be = s->addr_be[a], .port_be = port_be};
-	}
-	rc = ps_xdp_allow(&p->xdp, keys, n, e);
-	free(keys);
-	return rc;
+	if (p->xdp.zero_copy || p->conf->zero_copy == PS_ZERO_COPY_OFF)
+		return 0;
+	if (p->conf->zero_copy == PS_ZERO_COPY_REQUIRE)
+		return ps_fail(e, EOPNOTSUPP,
+			"[port %s] zero_copy = require: the driver's sockets on %s copy; use "
+			"zero_copy = prefer",
+			p->conf->name, p->ifname);
+	ps_port_fall_back(p, "zero-copy -> copy: %s copies", p->ifname);
+	return 0;
 }
 
-int
-ps_port_start(struct ps_port *p, const struct ps_conf *conf, struct ps_err *e)
+static int
+claim_device(struct ps_port *p, const struct ps_steer *steer, struct ps_err *e)
 {
 	struct rte_eth_dev_info info;
 	int rc;
@@ -230,39 +153,186 @@ ps_port_start(struct ps_port *p, const struct ps_conf *conf, struct ps_err *e)
 		return fail(p, "cannot be read", rc, "choose another device", e);
 	if (p->kind != PS_PORT_AF_XDP)
 		p->node = rte_eth_dev_socket_id(p->id);
-	rc = check_device(p, &info, e);
+	rc = ps_port_make_plan(p, steer, info.driver_name, e);
+	if (rc == 0)
+		rc = check_device(p, &info, e);
 	if (rc == 0)
 		rc = make_pool(p, e);
+	if (rc == 0 && p->kind != PS_PORT_AF_XDP)
+		rc = ps_flow_prepare(&p->flow, p->id, p->family, &p->plan, &ps_flow_ops_rte, e);
 	if (rc == 0)
 		rc = set_up_queues(p, &info, e);
-	if (rc < 0)
-		return rc;
-	rc = rte_eth_dev_start(p->id);
+	if (rc == 0 && p->kind == PS_PORT_AF_XDP)
+		rc = check_zero_copy(p, e);
+	return rc;
+}
+
+int
+ps_port_claim(struct ps_port *p, const struct ps_steer *steer, struct ps_err *e)
+{
+	int rc;
+
+	if (p->kind != PS_PORT_SOCKET)
+		return claim_device(p, steer, e);
+	p->id = (uint16_t)(SOCKET_ID_BASE + p->index);
+	rc = ps_port_make_plan(p, steer, "socket", e);
+	return rc < 0 ? rc : make_pool(p, e);
+}
+
+/* -- install -- */
+
+int
+ps_port_read_mac(struct ps_port *p, struct ps_err *e)
+{
+	struct ps_iface iface;
+
+	if (p->kind != PS_PORT_SOCKET && p->kind != PS_PORT_AF_XDP) {
+		if (rte_eth_macaddr_get(p->id, &p->mac) != 0 ||
+			rte_eth_dev_get_mtu(p->id, &p->mtu) != 0)
+			return fail(p, "address and MTU cannot be read", -EIO,
+				"choose another device", e);
+		return 0;
+	}
+	if (ps_iface_get(p->ifname, &iface, e) < 0)
+		return -ENODEV;
+	memcpy(p->mac.addr_bytes, iface.mac, sizeof(p->mac.addr_bytes));
+	p->mtu = (uint16_t)RTE_MIN(iface.mtu, (uint32_t)UINT16_MAX);
+	return 0;
+}
+
+/* Nothing may be lost by now; what only a packet can prove is proven when one comes. */
+static int
+install_rules(struct ps_port *p, struct ps_err *e)
+{
+	struct ps_watch_sample sample;
+	int rc = ps_flow_install(&p->flow, e);
+
+	if (rc == 0)
+		rc = ps_port_verify(p, NULL, 0, ps_now_ns(), &sample, e);
+	if (rc == 0 && sample.lost > 0)
+		return ps_fail(e, EIO,
+			"[port %s] %u rules were accepted by the driver and are not there; look at "
+			"the device's firmware and other programs on it",
+			p->conf->name, sample.lost);
+	return rc;
+}
+
+static int
+start_device(struct ps_port *p, struct ps_err *e)
+{
+	int rc = rte_eth_dev_start(p->id);
+
 	if (rc < 0)
 		return fail(p, "does not start", rc, "look at the kernel's log with dmesg", e);
 	p->started = true;
 	if (p->kind != PS_PORT_AF_XDP)
 		rte_eth_promiscuous_disable(p->id);
-	if (rte_eth_macaddr_get(p->id, &p->mac) != 0 || rte_eth_dev_get_mtu(p->id, &p->mtu) != 0)
-		return fail(p, "address and MTU cannot be read", -EIO, "choose another device", e);
-	if (p->kind != PS_PORT_AF_XDP)
-		return 0;
-	rc = ps_xdp_attach(&p->xdp, e);
-	return rc < 0 ? rc : allow_services(p, conf, e);
+	return ps_port_spread(p, e);
 }
+
+static int
+install_program(struct ps_port *p, struct ps_err *e)
+{
+	int rc = ps_xdp_attach(&p->xdp, e);
+
+	if (rc == 0)
+		rc = ps_xdp_allow(&p->xdp, p->keys, p->n_keys, e);
+	if (rc == 0)
+		rc = ps_xdp_verify(&p->xdp, p->keys, p->n_keys, e);
+	if (rc < 0)
+		return rc;
+	p->state = PS_RULE_PROVEN;
+	if (!p->xdp.driver_mode)
+		ps_port_fall_back(p,
+			"driver mode -> generic: the driver of %s has no XDP of its own",
+			p->ifname);
+	return 0;
+}
+
+int
+ps_port_install(struct ps_port *p, const struct ps_steer *steer, const struct ps_conf *conf,
+	struct ps_err *e)
+{
+	int rc = ps_port_watch(p, conf, e);
+
+	if (rc == 0 && p->kind != PS_PORT_SOCKET)
+		rc = start_device(p, e);
+	if (rc == 0)
+		rc = ps_port_read_mac(p, e);
+	if (rc < 0)
+		return rc;
+	switch (p->kind) {
+	case PS_PORT_AF_XDP:
+		return install_program(p, e);
+	case PS_PORT_SOCKET:
+		rc = ps_sock_open(
+			&p->sock, p->ifname, p->id, conf, steer, p->sel, p->conf->queues, e);
+		p->state = rc == 0 ? PS_RULE_PROVEN : PS_RULE_PLANNED;
+		return rc;
+	default:
+		return install_rules(p, e);
+	}
+}
+
+int
+ps_port_reset(struct ps_port *p, struct ps_err *e)
+{
+	struct rte_eth_dev_info info;
+	int rc;
+
+	ps_flow_uninstall(&p->flow);
+	rte_eth_dev_stop(p->id);
+	p->started = false;
+	rc = rte_eth_dev_reset(p->id);
+	if (rc == 0)
+		rc = rte_eth_dev_info_get(p->id, &info);
+	if (rc < 0)
+		return fail(p, "cannot be reset", rc, "look at the kernel's log with dmesg", e);
+	rc = set_up_queues(p, &info, e);
+	if (rc == 0)
+		rc = start_device(p, e);
+	return rc < 0 ? rc : ps_port_read_mac(p, e);
+}
+
+/* -- the end -- */
 
 void
 ps_port_stop(struct ps_port *p)
 {
+	ps_port_unwatch(p);
+	ps_flow_close(&p->flow);
 	if (p->started)
 		rte_eth_dev_stop(p->id);
+	if (p->kind == PS_PORT_AF_XDP)
+		ps_xdp_leave(&p->xdp);
 	if (p->configured)
 		rte_eth_dev_close(p->id);
 	if (p->kind == PS_PORT_AF_XDP)
 		ps_xdp_close(&p->xdp);
+	ps_sock_close(&p->sock);
+	ps_plan_free(&p->plan);
+	free(p->sel);
+	free(p->keys);
 	rte_mempool_free(p->pool);
+	p->sel = NULL;
+	p->keys = NULL;
 	p->pool = NULL;
 	p->started = p->configured = false;
+}
+
+/* -- for people and telemetry -- */
+
+const char *
+ps_port_path(const struct ps_port *p)
+{
+	static const char *const path[] = {
+		[PS_PORT_AF_XDP] = "af_xdp",
+		[PS_PORT_PCI] = "pmd",
+		[PS_PORT_EAL] = "pmd",
+		[PS_PORT_SOCKET] = "socket",
+	};
+
+	return path[p->kind];
 }
 
 void
@@ -273,6 +343,8 @@ ps_port_mode(const struct ps_port *p, char *text, size_t cap)
 	if (p->kind == PS_PORT_AF_XDP)
 		snprintf(text, cap, "af_xdp %s %s", p->xdp.driver_mode ? "driver" : "generic",
 			p->xdp.zero_copy ? "zero-copy" : "copy");
+	else if (p->kind == PS_PORT_SOCKET)
+		snprintf(text, cap, "socket");
 	else if (rte_eth_dev_info_get(p->id, &info) == 0)
 		snprintf(text, cap, "%s", info.driver_name);
 	else
@@ -284,8 +356,15 @@ ps_port_count(struct ps_port *p)
 {
 	struct rte_eth_stats stats;
 
-	if (p->kind == PS_PORT_AF_XDP)
+	if (p->kind == PS_PORT_SOCKET) {
+		p->missed = ps_sock_missed(&p->sock);
+		return;
+	}
+	if (p->kind == PS_PORT_AF_XDP) {
 		ps_xdp_counts(&p->xdp, &p->counts);
+		for (uint16_t q = 0; q < p->conf->queues; q++)
+			ps_xdp_queue_counts(&p->xdp, q, &p->queue_counts[q]);
+	}
 	if (rte_eth_stats_get(p->id, &stats) == 0)
 		p->missed = stats.imissed + stats.rx_nombuf;
 }

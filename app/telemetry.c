@@ -106,9 +106,32 @@ add_worker_stats(struct rte_tel_data *d, const struct ps_worker_stats *s)
 #undef X
 }
 
+static void
+add_queue_counts(struct ps_xdp_queue_counts *sum, const struct ps_xdp_queue_counts *q)
+{
+	sum->rx_dropped += q->rx_dropped;
+	sum->rx_ring_full += q->rx_ring_full;
+	sum->rx_fill_empty += q->rx_fill_empty;
+	sum->rx_invalid += q->rx_invalid;
+	sum->tx_empty += q->tx_empty;
+	sum->tx_invalid += q->tx_invalid;
+}
+
+static void
+add_xsk(struct rte_tel_data *d, const struct ps_xdp_queue_counts *q)
+{
+	add_u64(d, "xsk_dropped", q->rx_dropped);
+	add_u64(d, "xsk_ring_full", q->rx_ring_full);
+	add_u64(d, "xsk_fill_empty", q->rx_fill_empty);
+	add_u64(d, "xsk_invalid", q->rx_invalid);
+	add_u64(d, "xsk_tx_empty", q->tx_empty);
+	add_u64(d, "xsk_tx_invalid", q->tx_invalid);
+}
+
 static int
 stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 {
+	struct ps_xdp_queue_counts q = {0};
 	struct ps_xdp_counts c = {0};
 	struct ps_worker_stats s = {0};
 	uint64_t received = 0, datagrams = 0, published = 0, dropped = 0, missed = 0;
@@ -130,16 +153,14 @@ stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 		}
 	}
 	for (unsigned int i = 0; i < app->n_ports; i++) {
-		const struct ps_xdp_counts *p = &app->port[i].counts;
+		const struct ps_port *p = &app->port[i];
 
-		c.redirected += p->redirected;
-		c.passed += p->passed;
-		c.passed_stale += p->passed_stale;
-		c.rx_dropped += p->rx_dropped;
-		c.rx_ring_full += p->rx_ring_full;
-		c.rx_fill_empty += p->rx_fill_empty;
-		c.rx_invalid += p->rx_invalid;
-		missed += app->port[i].missed;
+		c.redirected += p->counts.redirected;
+		c.passed += p->counts.passed;
+		c.passed_stale += p->counts.passed_stale;
+		missed += p->missed;
+		for (unsigned int n = 0; n < p->conf->queues; n++)
+			add_queue_counts(&q, &p->queue_counts[n]);
 	}
 	add_worker_stats(d, &s);
 	add_u64(d, "received", received);
@@ -150,10 +171,7 @@ stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	add_u64(d, "redirected", c.redirected);
 	add_u64(d, "passed", c.passed);
 	add_u64(d, "passed_stale", c.passed_stale);
-	add_u64(d, "xsk_dropped", c.rx_dropped);
-	add_u64(d, "xsk_ring_full", c.rx_ring_full);
-	add_u64(d, "xsk_fill_empty", c.rx_fill_empty);
-	add_u64(d, "xsk_invalid", c.rx_invalid);
+	add_xsk(d, &q);
 	return 0;
 }
 
@@ -204,6 +222,7 @@ static int
 queue(struct ps_app *app, const char *params, struct rte_tel_data *d)
 {
 	int n = worker_param(app, params);
+	struct ps_xdp_queue_counts q = {0};
 	const struct ps_worker *w;
 	uint64_t dropped = 0;
 
@@ -217,6 +236,10 @@ queue(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	add_u64(d, "ports", w->n_ports);
 	add_worker_stats(d, &w->stats);
 	add_u64(d, "dropped", dropped);
+	for (unsigned int i = 0; i < app->n_ports; i++)
+		if ((unsigned int)n < app->port[i].conf->queues)
+			add_queue_counts(&q, &app->port[i].queue_counts[n]);
+	add_xsk(d, &q);
 	return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "af_xdp.h"
 #include "ps_time.h"
+#include "sock_port.h"
 
 #define TICK_NS        PS_MS_NS /* heartbeats */
 #define IDLE_SLEEP_NS  (20 * PS_US_NS)
@@ -26,6 +27,25 @@ port_of(const struct ps_worker *w, uint64_t link)
 	return NULL;
 }
 
+static bool
+is_held(const struct ps_worker *w, const struct ps_worker_port *p)
+{
+	return (atomic_load_explicit(&w->held, memory_order_relaxed) & p->bit) != 0;
+}
+
+static void
+send_payloads(struct ps_worker *w, const struct ps_worker_port *p, const struct ps_datagram *dg,
+	struct rte_mbuf **m, unsigned int n)
+{
+	const unsigned int sent = ps_sock_tx(p->sock, dg, n);
+
+	for (unsigned int i = 0; i < sent; i++)
+		w->stats.tx_bytes += dg[i].len;
+	w->stats.tx_packets += sent;
+	w->drops.n[PS_DROP_TX_FULL] += n - sent;
+	rte_pktmbuf_free_bulk(m, n);
+}
+
 /* Frames of one port. */
 static void
 send_frames(
@@ -33,11 +53,6 @@ send_frames(
 {
 	unsigned int sent = 0;
 
-	if (p == NULL) {
-		rte_pktmbuf_free_bulk(m, n);
-		w->drops.n[PS_DROP_TX_FULL] += n;
-		return;
-	}
 	for (unsigned int i = 0; i < n; i++)
 		w->stats.tx_bytes += m[i]->pkt_len;
 	sent = rte_eth_tx_burst(p->id, p->queue, m, (uint16_t)n);
@@ -77,6 +92,19 @@ spend(struct ps_worker *w, unsigned int n)
 	w->n_spare = rest;
 }
 
+static void
+send_run(struct ps_worker *w, const struct ps_worker_port *p, unsigned int first, unsigned int n)
+{
+	if (p == NULL || is_held(w, p)) {
+		rte_pktmbuf_free_bulk(&w->spare[first], n);
+		w->drops.n[PS_DROP_TX_FULL] += n;
+	} else if (p->sock != NULL) {
+		send_payloads(w, p, &w->tx[first], &w->spare[first], n);
+	} else {
+		send_frames(w, p, &w->spare[first], n);
+	}
+}
+
 /* Writes headers and sends, a run of frames for one port at a time. */
 static void
 send_datagrams(struct ps_worker *w, unsigned int n)
@@ -84,10 +112,10 @@ send_datagrams(struct ps_worker *w, unsigned int n)
 	for (unsigned int i = 0, first = 0; i < n; i++) {
 		const struct ps_worker_port *p = port_of(w, w->tx[i].link);
 
-		if (p != NULL)
+		if (p != NULL && p->sock == NULL)
 			ps_net_headers(&w->tx[i], &p->mac);
 		if (i + 1 == n || port_of(w, w->tx[i + 1].link) != p) {
-			send_frames(w, p, &w->spare[first], i + 1 - first);
+			send_run(w, p, first, i + 1 - first);
 			first = i + 1;
 		}
 	}
@@ -126,17 +154,43 @@ publish_datagrams(struct ps_worker *w, struct ps_worker_service *s, uint64_t now
 			ps_drop(&w->drops, PS_DROP_FEED_FULL);
 }
 
-/* Gives each service its datagrams of the burst. What they put into their feeds is visible before
- * any acknowledgement leaves. */
+/* The device says which rule brought the frame: a hint, which is only counted. */
+static bool
+has_mark(const struct rte_mbuf *m, uint16_t selector)
+{
+	return m != NULL && (m->ol_flags & RTE_MBUF_F_RX_FDIR_ID) != 0 &&
+	       m->hash.fdir.hi == selector;
+}
+
+/* Address and port were looked up in software and decide alone. What belongs to another worker's
+ * service is counted as mis-steered and goes no further. */
 static void
-deliver(struct ps_worker *w, uint64_t now_ns)
+sort(struct ps_worker *w, const struct ps_worker_port *p)
 {
 	for (unsigned int i = 0; i < w->rx.n; i++) {
-		struct ps_worker_service *s = &w->service[w->rx.service[i]];
+		const uint16_t selector = w->rx.service[i];
+		const uint16_t service = w->service_of[selector];
+		const bool served = service != PS_NO_SERVICE;
+		struct ps_worker_service *s;
 
+		ps_steer_count_packet(&p->steer[selector], served && !p->aside,
+			has_mark(w->rx.dg[i].frame, selector));
+		if (!served) {
+			ps_drop(&w->drops, PS_DROP_RX_NO_SERVICE);
+			continue;
+		}
+		s = &w->service[service];
 		s->in[s->n_in++] = &w->rx.dg[i];
 		s->bytes += w->rx.dg[i].len;
 	}
+}
+
+/* Gives each service its datagrams of the burst. What they put into their feeds is visible before
+ * any acknowledgement leaves. */
+static void
+deliver(struct ps_worker *w, const struct ps_worker_port *p, uint64_t now_ns)
+{
+	sort(w, p);
 	for (unsigned int i = 0; i < w->n_services; i++) {
 		struct ps_worker_service *s = &w->service[i];
 
@@ -155,19 +209,39 @@ deliver(struct ps_worker *w, uint64_t now_ns)
 }
 
 static unsigned int
+receive_payloads(struct ps_worker *w, const struct ps_worker_port *p, uint64_t now_ns)
+{
+	ps_sock_rx(p->sock, &w->rx, &w->drops);
+	if (w->rx.n == 0)
+		return 0;
+	for (unsigned int i = 0; i < w->rx.n; i++)
+		w->stats.rx_bytes += w->rx.dg[i].len;
+	w->stats.rx_packets += w->rx.n;
+	deliver(w, p, now_ns);
+	return w->rx.n;
+}
+
+static unsigned int
 receive(struct ps_worker *w, const struct ps_worker_port *p, uint64_t now_ns)
 {
 	struct rte_mbuf *frames[PS_NET_BURST];
-	unsigned int n = rte_eth_rx_burst(p->id, p->queue, frames, PS_NET_BURST);
+	unsigned int n;
 
+	if (is_held(w, p))
+		return 0;
+	if (p->sock != NULL)
+		return receive_payloads(w, p, now_ns);
+	n = rte_eth_rx_burst(p->id, p->queue, frames, PS_NET_BURST);
 	if (n == 0)
 		return 0;
 	for (unsigned int i = 0; i < n; i++)
 		w->stats.rx_bytes += frames[i]->pkt_len;
+	for (unsigned int i = 0; p->local && i < n; i++)
+		frames[i]->ol_flags |= RTE_MBUF_F_RX_L4_CKSUM_NONE;
 	w->stats.rx_packets += n;
 	ps_net_classify_burst(atomic_load_explicit(&w->selectors, memory_order_acquire), p->id,
 		frames, n, &w->rx, &w->drops);
-	deliver(w, now_ns);
+	deliver(w, p, now_ns);
 	rte_pktmbuf_free_bulk(frames, n);
 	return n;
 }
@@ -182,6 +256,16 @@ beat(struct ps_worker *w, uint64_t now_ns)
 			ps_xdp_beat(w->port[i].xdp, w->port[i].xdp_queue, now_ns);
 	for (unsigned int i = 0; i < w->n_services; i++)
 		ps_feed_heartbeat(&w->service[i].feed, now_ns);
+}
+
+/* Ports that the control thread wants for itself. */
+static void
+follow_hold(struct ps_worker *w)
+{
+	const uint32_t hold = atomic_load_explicit(&w->hold, memory_order_acquire);
+
+	if (hold != atomic_load_explicit(&w->held, memory_order_relaxed))
+		atomic_store_explicit(&w->held, hold, memory_order_release);
 }
 
 static bool
@@ -235,6 +319,7 @@ ps_worker_main(void *arg)
 			w->tick_ns = now_ns;
 			beat(w, now_ns);
 		}
+		follow_hold(w);
 		for (unsigned int i = 0; i < w->n_ports; i++)
 			busy |= receive(w, &w->port[i], now_ns) > 0;
 		busy |= serve_quic(w, now_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* A worker: one lcore, one queue of each port, one feed per service it serves and, for QUIC
+/* A worker: one lcore, its queues of each port, one feed per service it serves and, for QUIC
  * services, one endpoint beside it. Nothing in it is shared with another worker.
  *
  * The control thread creates and destroys it while it does not run. The loop allocates nothing,
@@ -20,16 +20,27 @@
 #include "endpoint.h"
 #include "feed.h"
 #include "net.h"
+#include "plan.h"
 
 #define PS_TX_BURST 32
 
+/* PS_CONF_PORTS queues of the worker's own, and those that no rule may choose. */
+#define PS_WORKER_QUEUES (2 * PS_CONF_PORTS)
+#define PS_NO_SERVICE    UINT16_MAX
+
 struct ps_xdp;
+struct ps_sock_queue;
 
 struct ps_worker_port {
 	uint16_t id, queue;
+	uint32_t bit; /* of this port in hold and held */
 	struct rte_ether_addr mac;
-	struct ps_xdp *xdp; /* NULL: not AF_XDP */
-	uint16_t xdp_queue; /* as numbered by the interface */
+	struct ps_xdp *xdp;         /* NULL: not AF_XDP */
+	uint16_t xdp_queue;         /* as numbered by the interface */
+	struct ps_sock_queue *sock; /* NULL: not kernel sockets */
+	bool aside;                 /* no rule leads here: packets of services are mis-steered */
+	bool local; /* frames never left the machine, their checksums are not made */
+	struct ps_steer_count *steer; /* by selector's id; worker: rw, control: ro */
 };
 
 struct ps_worker_service {
@@ -67,11 +78,15 @@ struct ps_worker {
 	int cpu, node;
 	bool sleep;
 	unsigned int n_ports, n_services;
-	struct ps_worker_port port[PS_CONF_PORTS];
+	struct ps_worker_port port[PS_WORKER_QUEUES];
 	struct rte_mempool *tx_pool;
+	unsigned int n_selectors;
+	uint16_t *service_of; /* by selector's id from 1; PS_NO_SERVICE: another worker's */
 	/* control: rw, worker: ro */
 	const struct ps_net_selectors *_Atomic selectors;
 	_Atomic bool stop;
+	_Atomic uint32_t hold; /* ports to be left alone */
+	_Atomic uint32_t held; /* worker: rw, control: ro; those that are */
 	/* worker: rw, control and telemetry: ro */
 	_Alignas(64) struct ps_worker_stats stats;
 	struct ps_drops drops;
@@ -85,11 +100,12 @@ struct ps_worker {
 };
 
 /* Opens feeds and endpoints of the services that name this worker; memory on the node of cpu. */
-int ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, unsigned int id, int cpu,
-	const struct ps_endpoint_keys *keys, struct ps_err *e);
-/* Adds the queue of a started port. */
+struct ps_steer;
+int ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, const struct ps_steer *steer,
+	unsigned int id, int cpu, const struct ps_endpoint_keys *keys, struct ps_err *e);
+/* Adds the worker's queues of an installed port. */
 struct ps_port;
-void ps_worker_add_port(struct ps_worker *w, struct ps_port *p);
+int ps_worker_add_port(struct ps_worker *w, struct ps_port *p, struct ps_err *e);
 /* The entry for rte_eal_remote_launch(); arg is the worker. */
 int ps_worker_main(void *arg);
 void ps_worker_free(struct ps_worker *w);

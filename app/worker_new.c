@@ -94,35 +94,36 @@ add_service(struct ps_worker *w, const struct ps_conf *conf, const struct ps_con
 		keys, &s->feed, &w->drops, e);
 }
 
-/* The worker's table: its own services only. */
-static struct ps_net_selectors *
-make_selectors(const struct ps_worker *w)
+/* Selectors of all workers, so that what was steered wrongly is known as such. */
+static int
+make_selectors(struct ps_worker *w, const struct ps_conf *conf, const struct ps_steer *steer,
+	struct ps_err *e)
 {
-	struct ps_net_selectors *table;
-	struct ps_net_selector *list;
-	unsigned int n = 0;
+	struct ps_net_selector *list = calloc(steer->n, sizeof(*list));
 
-	list = calloc((size_t)PS_CONF_SERVICES * PS_CONF_ADDRS, sizeof(*list));
-	if (list == NULL)
-		return NULL;
-	for (unsigned int i = 0; i < w->n_services; i++) {
-		const struct ps_worker_service *s = &w->service[i];
+	w->n_selectors = steer->n;
+	w->service_of = calloc(steer->n + 1, sizeof(*w->service_of));
+	if (list != NULL && w->service_of != NULL) {
+		w->service_of[0] = PS_NO_SERVICE;
+		for (unsigned int i = 0; i < steer->n; i++) {
+			const struct ps_selector *sel = &steer->sel[i];
 
-		if (s->conf->any)
-			list[n++] =
-				(struct ps_net_selector){PS_NET_ADDR_ANY, s->dport_be, (uint16_t)i};
-		for (uint32_t a = 0; a < s->conf->n_addrs; a++)
-			list[n++] = (struct ps_net_selector){
-				s->conf->addr_be[a], s->dport_be, (uint16_t)i};
+			list[i] = (struct ps_net_selector){
+				sel->addr_be, sel->dport_be, (uint16_t)sel->id};
+			w->service_of[sel->id] = PS_NO_SERVICE;
+			for (unsigned int k = 0; k < w->n_services; k++)
+				if (w->service[k].conf == &conf->service[steer->service[i]])
+					w->service_of[sel->id] = (uint16_t)k;
+		}
+		w->selectors = ps_net_selectors_new(list, steer->n);
 	}
-	table = ps_net_selectors_new(list, n);
 	free(list);
-	return table;
+	return w->selectors != NULL ? 0 : ps_fail(e, ENOMEM, "out of memory");
 }
 
 int
-ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, unsigned int id, int cpu,
-	const struct ps_endpoint_keys *keys, struct ps_err *e)
+ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, const struct ps_steer *steer,
+	unsigned int id, int cpu, const struct ps_endpoint_keys *keys, struct ps_err *e)
 {
 	int node = numa_available() >= 0 ? numa_node_of_cpu(cpu) : -1;
 	struct ps_worker *w = ps_node_alloc(sizeof(*w), node);
@@ -145,11 +146,8 @@ ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, unsigned int i
 	}
 	if (node >= 0)
 		numa_set_localalloc();
-	if (rc == 0) {
-		w->selectors = make_selectors(w);
-		if (w->selectors == NULL)
-			rc = ps_fail(e, ENOMEM, "out of memory");
-	}
+	if (rc == 0)
+		rc = make_selectors(w, conf, steer, e);
 	if (rc < 0)
 		ps_worker_free(w);
 	else
@@ -157,20 +155,46 @@ ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, unsigned int i
 	return rc;
 }
 
-void
-ps_worker_add_port(struct ps_worker *w, struct ps_port *p)
+static int
+add_queue(struct ps_worker *w, struct ps_port *p, uint16_t queue, bool aside, struct ps_err *e)
 {
-	struct ps_worker_port *q = &w->port[w->n_ports++];
+	struct ps_worker_port *q = &w->port[w->n_ports];
 
-	q->id = p->id;
-	q->queue = (uint16_t)w->id;
-	q->mac = p->mac;
+	if (w->n_ports == PS_WORKER_QUEUES)
+		return ps_fail(e, E2BIG, "too many queues for one worker; use fewer ports");
+	*q = (struct ps_worker_port){
+		.id = p->id,
+		.queue = queue,
+		.bit = UINT32_C(1) << p->index,
+		.mac = p->mac,
+		.aside = aside,
+		.local = p->loopback,
+		.steer = ps_node_alloc((w->n_selectors + 1) * sizeof(*q->steer), w->node),
+	};
+	if (q->steer == NULL)
+		return ps_fail(e, ENOMEM, "out of memory");
 	if (p->kind == PS_PORT_AF_XDP) {
 		q->xdp = &p->xdp;
-		q->xdp_queue = (uint16_t)(p->conf->first_queue + w->id);
+		q->xdp_queue = (uint16_t)(p->conf->first_queue + queue);
 	}
+	if (p->kind == PS_PORT_SOCKET)
+		q->sock = &p->sock.queue[queue];
+	w->n_ports++;
+	return 0;
+}
+
+/* The first worker also serves the queues below those that rules may choose. */
+int
+ps_worker_add_port(struct ps_worker *w, struct ps_port *p, struct ps_err *e)
+{
+	const uint8_t base = p->family->caps.queue_base;
+	int rc = add_queue(w, p, (uint16_t)(base + w->id), false, e);
+
+	for (uint16_t i = 0; rc == 0 && w->id == 0 && i < base; i++)
+		rc = add_queue(w, p, i, true, e);
 	if (w->tx_pool == NULL)
 		w->tx_pool = p->pool;
+	return rc;
 }
 
 void
@@ -180,6 +204,9 @@ ps_worker_free(struct ps_worker *w)
 		ps_endpoint_close(&w->service[i].endpoint);
 		ps_feed_close(&w->service[i].feed);
 	}
+	for (unsigned int i = 0; i < w->n_ports; i++)
+		ps_node_free(w->port[i].steer, (w->n_selectors + 1) * sizeof(*w->port[i].steer));
 	ps_net_selectors_free((struct ps_net_selectors *)w->selectors);
+	free(w->service_of);
 	ps_node_free(w, sizeof(*w));
 }

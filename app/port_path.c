@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* Which path a port takes. What the configuration asks for is taken or refused; with path = auto
+ * the first that the device has: a DPDK driver, AF_XDP, kernel sockets. A device that somebody else
+ * holds, or that is set up wrongly, is no reason to take the next one. */
+
+#include "port.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The AF_XDP driver stocks its fill ring with so many frames, whatever the queue's length. */
+#define AF_XDP_FILL 2048
+
+static bool
+is_pci(const char *device)
+{
+	unsigned int domain, bus, dev, fn;
+	char end;
+
+	return sscanf(device, "%4x:%2x:%2x.%1u%c", &domain, &bus, &dev, &fn, &end) == 4 ||
+	       sscanf(device, "%2x:%2x.%1u%c", &bus, &dev, &fn, &end) == 3;
+}
+
+/* The last part of where a link in sysfs leads, or "". */
+static void
+read_link(char *text, size_t cap, const char *fmt, const char *name)
+{
+	char path[PS_CONF_STRING + 64], target[PATH_MAX];
+	const char *last;
+	ssize_t n;
+
+	text[0] = '\0';
+	snprintf(path, sizeof(path), fmt, name);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	last = strrchr(target, '/');
+	snprintf(text, cap, "%.*s", (int)cap - 1, last != NULL ? last + 1 : target);
+}
+
+/* The kernel's interface of a PCI device, or "". */
+static void
+interface_of(const char *pci, char ifname[IF_NAMESIZE])
+{
+	char path[PS_CONF_STRING + 64];
+	struct dirent *d;
+	DIR *dir;
+
+	ifname[0] = '\0';
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/net", pci);
+	dir = opendir(path);
+	if (dir == NULL)
+		return;
+	while (ifname[0] == '\0' && (d = readdir(dir)) != NULL)
+		if (d->d_name[0] != '.')
+			snprintf(ifname, IF_NAMESIZE, "%.*s", IF_NAMESIZE - 1, d->d_name);
+	closedir(dir);
+}
+
+static int
+interface_node(const char *ifname)
+{
+	char path[128];
+	int node = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/device/numa_node", ifname);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return -1;
+	if (fscanf(f, "%d", &node) != 1)
+		node = -1;
+	fclose(f);
+	return node;
+}
+
+static bool
+is_on(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	int value = 0;
+
+	if (f == NULL)
+		return false;
+	if (fscanf(f, "%d", &value) != 1)
+		value = 0;
+	fclose(f);
+	return value != 0;
+}
+
+void
+ps_port_fall_back(struct ps_port *p, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (p->n_fallbacks == PS_PORT_FALLBACKS)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(p->fallback[p->n_fallbacks++], PS_PORT_TEXT, fmt, ap);
+	va_end(ap);
+}
+
+/* -- each path -- */
+
+static int
+plan_socket(struct ps_port *p)
+{
+	p->kind = PS_PORT_SOCKET;
+	p->node = interface_node(p->ifname);
+	return 0;
+}
+
+/* Answers that leave by lo come back in from there with an address of this host as source. */
+static int
+check_loopback(const struct ps_port *p, struct ps_err *e)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/accept_local", p->ifname);
+	if (!p->loopback || is_on(path) || is_on("/proc/sys/net/ipv4/conf/all/accept_local"))
+		return 0;
+	return ps_fail(e, EINVAL,
+		"[port %s] the kernel drops our answers on %s; `sysctl "
+		"net.ipv4.conf.%s.accept_local=1`",
+		p->conf->name, p->ifname, p->ifname);
+}
+
+static int
+plan_af_xdp(struct ps_port *p, struct ps_err *e)
+{
+	const struct ps_conf_port *c = p->conf;
+	struct ps_err cause;
+	int rc;
+
+	p->kind = PS_PORT_AF_XDP;
+	snprintf(p->eal_name, sizeof(p->eal_name), "net_af_xdp%u", p->index);
+	if (c->mbufs < AF_XDP_FILL + 2 * c->descriptors)
+		return ps_fail(e, EINVAL,
+			"[port %s] mbufs: %u are too few for AF_XDP; give at least %u", c->name,
+			c->mbufs, AF_XDP_FILL + 2 * c->descriptors);
+	rc = check_loopback(p, e);
+	if (rc < 0)
+		return rc;
+	p->node = interface_node(p->ifname);
+	rc = ps_xdp_prepare(
+		&p->xdp, p->ifname, (uint16_t)c->first_queue, (uint16_t)c->queues, &cause);
+	if (rc == 0 && c->zero_copy == PS_ZERO_COPY_REQUIRE)
+		rc = ps_xdp_try_zero_copy(&p->xdp, &cause);
+	return rc == 0 ? 0 : ps_fail(e, -rc, "[port %s] %.480s", c->name, cause.text);
+}
+
+/* What a device or this process does not have, as against what somebody else holds. */
+static bool
+is_lack(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -EOPNOTSUPP || rc == -EAFNOSUPPORT ||
+	       rc == -EPROTONOSUPPORT || rc == -ENOPROTOOPT || rc == -ENOSYS;
+}
+
+static int
+plan_interface(struct ps_port *p, struct ps_err *e)
+{
+	int rc;
+
+	if (p->conf->path == PS_PATH_SOCKET)
+		return plan_socket(p);
+	rc = plan_af_xdp(p, e);
+	if (p->conf->path == PS_PATH_AF_XDP || !is_lack(rc) ||
+		p->conf->zero_copy == PS_ZERO_COPY_REQUIRE)
+		return rc;
+	ps_port_fall_back(p, "AF_XDP -> sockets: %.256s", e->text);
+	return plan_socket(p);
+}
+
+static int
+plan_pmd(struct ps_port *p, const char *pci)
+{
+	p->kind = PS_PORT_PCI;
+	snprintf(p->eal_name, sizeof(p->eal_name), "%s", pci);
+	return 0;
+}
+
+/* mlx5 is the one driver that DPDK and kernel share a device through. */
+static int
+plan_pci(struct ps_port *p, struct ps_err *e)
+{
+	const struct ps_conf_port *c = p->conf;
+	char pci[PS_CONF_STRING + 8], driver[64];
+
+	snprintf(pci, sizeof(pci), "%s%s", strlen(c->device) < 12 ? "0000:" : "", c->device);
+	read_link(driver, sizeof(driver), "/sys/bus/pci/devices/%s/driver", pci);
+	interface_of(pci, p->ifname);
+	if (c->path == PS_PATH_PMD || p->ifname[0] == '\0' || strcmp(driver, "mlx5_core") == 0) {
+		if (c->path == PS_PATH_AUTO || c->path == PS_PATH_PMD)
+			return plan_pmd(p, pci);
+		if (p->ifname[0] == '\0')
+			return ps_fail(e, ENODEV,
+				"[port %s] path: %s has no network interface; bind it to its "
+				"kernel driver (dpdk-devbind.py), or set path = pmd",
+				c->name, pci);
+	}
+	if (c->path == PS_PATH_AUTO)
+		ps_port_fall_back(p,
+			"DPDK driver -> AF_XDP: the kernel's %s has %s (%s); dpdk-devbind.py "
+			"-b vfio-pci %s gives it to DPDK",
+			driver, pci, p->ifname, pci);
+	return plan_interface(p, e);
+}
+
+static int
+plan_named(struct ps_port *p, struct ps_err *e)
+{
+	const struct ps_conf_port *c = p->conf;
+	char driver[64], pci[64];
+
+	if (strlen(c->device) >= IF_NAMESIZE || if_nametoindex(c->device) == 0)
+		return ps_fail(e, ENODEV,
+			"[port %s] device: there is no interface %s, nor a --vdev of this name; "
+			"`ip link show` lists the interfaces here",
+			c->name, c->device);
+	snprintf(p->ifname, sizeof(p->ifname), "%.*s", IF_NAMESIZE - 1, c->device);
+	if (c->path != PS_PATH_PMD)
+		return plan_interface(p, e);
+	read_link(driver, sizeof(driver), "/sys/class/net/%s/device/driver", p->ifname);
+	read_link(pci, sizeof(pci), "/sys/class/net/%s/device", p->ifname);
+	if (strcmp(driver, "mlx5_core") == 0 && is_pci(pci))
+		return plan_pmd(p, pci);
+	return ps_fail(e, EINVAL,
+		"[port %s] path = pmd: the kernel has interface %s; bind its PCI device to "
+		"vfio-pci (dpdk-devbind.py) and give that as device",
+		c->name, c->device);
+}
+
+int
+ps_port_plan(struct ps_port *p, const struct ps_conf_port *conf, unsigned int index,
+	bool has_eal_device, struct ps_err *e)
+{
+	struct ps_iface iface;
+	int rc;
+
+	memset(p, 0, sizeof(*p));
+	p->conf = conf;
+	p->index = index;
+	p->node = -1;
+	if (has_eal_device && !is_pci(conf->device)) {
+		p->kind = PS_PORT_EAL;
+		snprintf(p->eal_name, sizeof(p->eal_name), "%s", conf->device);
+		if (conf->path == PS_PATH_AUTO || conf->path == PS_PATH_PMD)
+			return 0;
+		return ps_fail(e, EINVAL,
+			"[port %s] path: %s is a device of EAL, which has no interface; set path = "
+			"auto",
+			conf->name, conf->device);
+	}
+	/* The kernel's loopback has no address, and no one else's kind. */
+	p->loopback = ps_iface_get(conf->device, &iface, NULL) == 0 && iface.index == 1 &&
+		      strcmp(iface.name, "lo") == 0;
+	rc = is_pci(conf->device) ? plan_pci(p, e) : plan_named(p, e);
+	return rc;
+}
+
+int
+ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e)
+{
+	const char *object;
+
+	arg[0] = '\0';
+	if (p->kind == PS_PORT_PCI) {
+		snprintf(arg, cap, "--allow=%s", p->eal_name);
+	} else if (p->kind == PS_PORT_AF_XDP) {
+		object = ps_xdp_object_path(e);
+		if (object == NULL)
+			return -ENOMEM;
+		snprintf(arg, cap, "--vdev=%s,iface=%s,start_queue=%u,queue_count=%u,xdp_prog=%s%s",
+			p->eal_name, p->ifname, p->conf->first_queue, p->conf->queues, object,
+			p->conf->zero_copy == PS_ZERO_COPY_OFF ? ",force_copy=1" : "");
+	}
+	return 0;
+}
