@@ -213,9 +213,11 @@ ps_step_validator(struct ps_host *h)
 				"none of its threads is pinned to "
 				"the workers' processors");
 		else
-			ps_row_add(h, PS_STEP_NOT, subject,
+			ps_row_add(h,
+				h->conf->idle == PS_IDLE_SLEEP ? PS_STEP_PARTIAL : PS_STEP_NOT,
+				subject,
 				"choose other processors in lcores, or in the validator's layout",
-				"%u of its threads are pinned to %s, where workers poll", threads,
+				"%u of its threads are pinned to %s, where workers run", threads,
 				ps_text_cpu_list(&hit, list, sizeof(list)));
 	}
 	if (dir != NULL)

@@ -54,6 +54,20 @@ else
 	echo "note: nftables cannot be written here"
 fi
 
+# A validator's threads on a worker's processor.
+if command -v taskset >/dev/null; then
+	cp "$(command -v sleep)" "$TMP/agave-validator"
+	spawn validator taskset -c 1 "$TMP/agave-validator" 60
+	VALIDATOR=$PID
+	sed 's/^idle = .*/idle = poll/; s/^lcores = .*/lcores = 1/; s/^queues = .*//' "$CONF" >"$TMP/pinned.ini"
+	wait_for 5 pgrep -x agave-validator >/dev/null
+	host check -c "$TMP/pinned.ini" | grep -q "^not *validator *agave-validator $VALIDATOR *1 of its threads" \
+		|| fail "the pinned thread is not named"
+	sed -i 's/^lcores = .*/lcores = 0/' "$TMP/pinned.ini"
+	host check -c "$TMP/pinned.ini" | grep -q "^ok *validator *agave-validator $VALIDATOR" \
+		|| fail "a thread pinned elsewhere is blamed"
+fi
+
 # What a validator announces.
 info() { printf '{"id":"x","gossip":"%s:8000","tpu":"%s:%s"}' $SERVER_ADDR $SERVER_ADDR "$1"; }
 info 8003 | host check -c "$CONF" --contact-info - | grep -q '^ok *contact *tpu' \
