@@ -21,13 +21,19 @@ static struct ps_state state;
 static struct ps_err err;
 static char dir[] = "/tmp/ps-state-XXXXXX";
 
+static void
+clear(void)
+{
+	while (state.n > 0)
+		ps_state_remove(&state, state.n - 1);
+}
+
 static int
 parse(const char *text)
 {
 	char copy[1024];
 
-	while (state.n > 0)
-		ps_state_remove(&state, state.n - 1);
+	clear();
 	memset(&state, 0, sizeof(state));
 	snprintf(state.path, sizeof(state.path), "a.state");
 	snprintf(copy, sizeof(copy), "%s", text);
@@ -114,6 +120,7 @@ test_add(void)
 	CU_ASSERT_PTR_NULL(ps_state_add(&state, "file", "a", "b", "c", "d"));
 	ps_state_remove(&state, 0);
 	CU_ASSERT_EQUAL(state.n, PS_STATE_CHANGES - 1);
+	clear();
 }
 
 /* Through a file: what is written comes back, one process at a time, and nothing stays behind. */
@@ -180,8 +187,7 @@ main(void)
 		failures = CU_get_number_of_failures();
 	}
 	CU_cleanup_registry();
-	while (state.n > 0)
-		ps_state_remove(&state, state.n - 1);
+	clear();
 	rmdir(dir);
 	return failures != 0;
 }
