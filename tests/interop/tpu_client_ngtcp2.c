@@ -48,6 +48,7 @@ static const char usage[] =
 	"  --bytes-beyond-window N  first send a stream N bytes longer than the peer allows\n"
 	"  --key-update-every N  update keys after each N acknowledged streams\n"
 	"  --timeout S      give up after S seconds (60)\n"
+	"  --idle S         a connection that hears nothing for S seconds is lost (10)\n"
 	"  --dump           write the transactions to stdout, each after its u32 length\n";
 
 static void
@@ -132,6 +133,7 @@ enum {
 	OPT_EMPTY,
 	OPT_BEYOND,
 	OPT_TIMEOUT,
+	OPT_IDLE,
 	OPT_LARGE,
 	OPT_DUMP,
 	OPT_KEY_UPDATE,
@@ -142,9 +144,10 @@ static const struct option options[] = {{"host", 1, NULL, OPT_HOST}, {"port", 1,
 	{"connections", 1, NULL, OPT_CONNECTIONS}, {"alpn", 1, NULL, OPT_ALPN},
 	{"cert", 1, NULL, OPT_CERT}, {"acked-log", 1, NULL, OPT_ACKED_LOG},
 	{"raw", 1, NULL, OPT_RAW}, {"empty", 0, NULL, OPT_EMPTY},
-	{"bytes-beyond-window", 1, NULL, OPT_BEYOND}, {"timeout", 1, NULL, OPT_TIMEOUT},
-	{"large", 0, NULL, OPT_LARGE}, {"key-update-every", 1, NULL, OPT_KEY_UPDATE},
-	{"dump", 0, NULL, OPT_DUMP}, {NULL, 0, NULL, 0}};
+	{"bytes-beyond-window", 1, NULL, OPT_BEYOND}, {"idle", 1, NULL, OPT_IDLE},
+	{"timeout", 1, NULL, OPT_TIMEOUT}, {"large", 0, NULL, OPT_LARGE},
+	{"key-update-every", 1, NULL, OPT_KEY_UPDATE}, {"dump", 0, NULL, OPT_DUMP},
+	{NULL, 0, NULL, 0}};
 
 static bool
 apply_option(struct run *r, int opt, const char *arg)
@@ -188,6 +191,10 @@ apply_option(struct run *r, int opt, const char *arg)
 		ok = parse_number(arg, 1, 86400, &v);
 		cl->timeout_ns = v * SECOND_NS;
 		return ok;
+	case OPT_IDLE:
+		ok = parse_number(arg, 1, 86400, &v);
+		cl->idle_ns = v * SECOND_NS;
+		return ok;
 	case OPT_KEY_UPDATE:
 		return parse_number(arg, 1, UINT64_MAX, &cl->key_update_every);
 	case OPT_LARGE:
@@ -213,6 +220,7 @@ parse(struct run *r, int argc, char **argv)
 	cl->alpn = "solana-tpu";
 	cl->peer.sin_family = AF_INET;
 	cl->timeout_ns = 60 * SECOND_NS;
+	cl->idle_ns = 10 * SECOND_NS;
 	r->connections = 1;
 	r->cert = CLIENT_CERT_ED25519;
 	while ((opt = getopt_long(argc, argv, "", options, &at)) != -1) {

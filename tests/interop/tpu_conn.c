@@ -22,7 +22,6 @@
 #define WRITES_PER_RUN 64
 #define READY_STREAMS  32   /* opened ahead: a packet holds up to ten */
 #define OPEN_STREAMS   8192 /* bound of our own memory, the peer's credit may be 2^60 */
-#define IDLE_NS        (10 * NGTCP2_SECONDS)
 #define CID_BYTES      8
 #define VARINT_MAX     ((1ull << 62) - 1)
 #define QUOTE(x)       #x
@@ -301,7 +300,7 @@ open_quic(struct tpu_conn *c)
 	settings.initial_ts = clock_ns();
 	settings.handshake_timeout = c->cl->timeout_ns;
 	ngtcp2_transport_params_default(&params);
-	params.max_idle_timeout = IDLE_NS;
+	params.max_idle_timeout = c->cl->idle_ns;
 	rc = ngtcp2_conn_client_new(&c->quic, &dcid, &scid, &c->path, NGTCP2_PROTO_VER_V1,
 		&callbacks, &settings, &params, NULL, c);
 	if (rc != 0)

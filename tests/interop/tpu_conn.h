@@ -33,7 +33,7 @@ struct client {
 	struct sockaddr_in peer;
 	const char *alpn;
 	gnutls_certificate_credentials_t cred;
-	uint64_t timeout_ns;
+	uint64_t timeout_ns, idle_ns;
 	uint64_t key_update_every; /* streams of a connection; 0: never */
 	FILE *acked_log;
 

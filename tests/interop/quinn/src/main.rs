@@ -39,6 +39,7 @@ struct Options {
     specials: Vec<Vec<u8>>,
     expect_close: bool,
     timeout: Duration,
+    idle: Duration,
     dump: bool,
 }
 
@@ -143,7 +144,7 @@ fn client_config(o: &Options) -> quinn::ClientConfig {
     tls.alpn_protocols = vec![o.alpn.clone().into_bytes()];
     let mut transport = TransportConfig::default();
     transport
-        .max_idle_timeout(Some(Duration::from_secs(10).try_into().unwrap()))
+        .max_idle_timeout(Some(o.idle.try_into().unwrap()))
         .keep_alive_interval(Some(Duration::from_secs(1)))
         .send_fairness(false);
     let mut config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
@@ -288,7 +289,7 @@ async fn run(cl: Rc<Client>) -> std::io::Result<()> {
 
 const USAGE: &str = "usage: tpu_client_quinn --host ADDR --port PORT --count N [--sizes MIN-MAX]
     [--seed S] [--large] [--connections C] [--alpn A] [--cert none|ed25519|ecdsa|chain2]
-    [--acked-log FILE] [--raw FILE]... [--empty] [--timeout S] | --dump --count N ...
+    [--acked-log FILE] [--raw FILE]... [--empty] [--timeout S] [--idle S] | --dump --count N ...
 as tpu_client_ngtcp2, but ring makes no RSA keys (use --cert ecdsa) and quinn never exceeds a window";
 
 fn parse_sizes(arg: &str, gen: &mut TxGen) -> Option<()> {
@@ -311,6 +312,7 @@ fn parse() -> Option<Options> {
         specials: vec![],
         expect_close: false,
         timeout: Duration::from_secs(60),
+        idle: Duration::from_secs(10),
         dump: false,
     };
     let mut args = std::env::args().skip(1);
@@ -335,6 +337,7 @@ fn parse() -> Option<Options> {
                     "--cert" => o.cert = arg,
                     "--acked-log" => o.acked_log = Some(File::create(arg).ok()?),
                     "--raw" => o.specials.push(std::fs::read(arg).ok()?),
+                    "--idle" => o.idle = Duration::from_secs(arg.parse().ok()?),
                     "--timeout" => o.timeout = Duration::from_secs(arg.parse().ok()?),
                     _ => return None,
                 }

@@ -1,0 +1,15 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# Both sides go on to key phase 1 in the middle of a transfer of 1 MB (the runner: 3 MB).
+
+. "$(dirname "$0")/lib.sh"
+start_bed
+for client in ngtcp2 quinn quicgo aioquic; do
+	options=
+	case $client in ngtcp2 | aioquic) options="--key-update-every 200" ;; esac
+	# shellcheck disable=SC2086
+	run_case $client $(by_size 850 2560) 1100-1232 "$BASE" "version handshakes=1 key-update" $options
+done
+end_case

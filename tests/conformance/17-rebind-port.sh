@@ -1,0 +1,14 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# A NAT gives the client another port after a second and then every second (the runner: 5 s, 10 MB):
+# the new path is challenged with the first packet, and answered.
+
+. "$(dirname "$0")/lib.sh"
+start_bed
+link="$BASE --rebind 1000:$(by_size 1000 5000)"
+for client in ngtcp2 quinn; do
+	run_case $client $(by_size 2500 8500) 1100-1232 "$link" "version handshakes=1 paths=2"
+done
+end_case
