@@ -419,8 +419,9 @@ void keys_install(struct conn *c, const struct ps_tls_secret *s);
 /* Opens a short-header packet whose header protection is off, following the peer's key update. */
 bool keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t aad_len,
 	size_t text_len, uint64_t now_ns);
-/* Begins a key update of our own when the AEAD's limit comes near, RFC 9001 section 6.6. */
-void keys_refresh(struct ps_quic *q, struct conn *c);
+/* Begins a key update of our own when the AEAD's limit comes near, and closes at the limit: RFC
+ * 9001 section 6.6. */
+void keys_refresh(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 void keys_wipe(struct conn *c);
 
 /* frames.c: the frames of one verified packet. Without room for all of them nothing happens: the

@@ -153,15 +153,15 @@ count_received(struct space *s, enum ps_level level, uint64_t pn, uint8_t ecn, b
 static void
 charge(struct ps_quic *q, struct conn *c, uint32_t n, uint64_t now_ns)
 {
+	const uint64_t frame_ns = PS_SEC_NS / BUDGET_PER_S;
 	uint32_t cost = n > q->packet.progress ? n - q->packet.progress : n == 0;
-	uint64_t earned = (now_ns - c->budget_ns) / PS_MS_NS * BUDGET_PER_S / 1000;
+	uint64_t earned = (now_ns - c->budget_ns) / frame_ns;
 
 	if (cost == 0 || c->state > CONN_ESTABLISHED)
 		return;
-	if (earned > 0) {
-		c->budget = (uint32_t)min_u64(c->budget + earned, BUDGET_FULL);
-		c->budget_ns = now_ns;
-	}
+	/* paid out in whole frames: what is left of the time counts for the next one */
+	c->budget_ns += earned * frame_ns;
+	c->budget = (uint32_t)min_u64(c->budget + earned, BUDGET_FULL);
 	if (cost > c->budget) {
 		q->stats.closed_no_progress++;
 		conn_close(q, c, false, PS_QUIC_PROTOCOL_VIOLATION, 0, "no progress", now_ns);

@@ -5,7 +5,8 @@
 
 #include "engine.h"
 
-#define UPDATE_PACKETS (UINT64_C(1) << 22) /* half of what AES-GCM may seal under one key */
+#define UPDATE_PACKETS (UINT64_C(1) << 22)       /* half of what AES-GCM may seal under one key */
+#define SEAL_MAX       (2 * UPDATE_PACKETS - 64) /* some are left to say that it is over */
 
 /* hp: the header protection key of that direction, which next may contain. */
 static void
@@ -76,11 +77,14 @@ keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t a
 }
 
 void
-keys_refresh(struct ps_quic *q, struct conn *c)
+keys_refresh(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 {
+	uint64_t sealed = c->app.tx_next - c->phase_tx_pn;
+
+	if (sealed >= SEAL_MAX)
+		conn_close(q, c, false, PS_QUIC_AEAD_LIMIT_REACHED, 0, "", now_ns);
 	/* the last update has to be answered first, section 6.1 */
-	if (!c->confirmed || c->phase_pn == PS_NEVER ||
-		c->app.tx_next - c->phase_tx_pn < UPDATE_PACKETS)
+	if (!c->confirmed || c->phase_pn == PS_NEVER || sealed < UPDATE_PACKETS)
 		return;
 	turn(c);
 	c->phase_pn = c->old_until_ns = PS_NEVER;

@@ -384,6 +384,7 @@ build(struct ps_quic *q, struct conn *c, struct ps_datagram *out, uint64_t now_n
 	d.cap = min_u64(out->len, send_limit(q, c));
 	if (d.cap < PS_UDP_PAYLOAD_MIN || !conn_wants_tx(q, c, now_ns))
 		return 0;
+	keys_refresh(q, c, now_ns);
 	if (c->state == CONN_CLOSING)
 		return build_close(q, c, &d, now_ns);
 	if (c->keys && path_wants_tx(c, now_ns)) {
@@ -393,7 +394,6 @@ build(struct ps_quic *q, struct conn *c, struct ps_datagram *out, uint64_t now_n
 		if (size > 0)
 			return size;
 	}
-	keys_refresh(q, c);
 	for (int level = PS_LEVEL_INITIAL; level < PS_LEVELS; level++) {
 		struct packet *k;
 
