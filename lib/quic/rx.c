@@ -167,6 +167,20 @@ version_reply(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_p
 	q->stats.version_tx++;
 }
 
+/* A stateless reset has no id of ours in it: the server's address and the token tell whose it is. A
+ * client has few connections. */
+static void
+client_reset(struct ps_quic *q, const struct ps_datagram *dg, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < q->limits.conns; i++) {
+		struct conn *c = &q->conns[i];
+
+		if (c->state == CONN_ESTABLISHED && same_path(c, dg) &&
+			reset_received(c, dg->data, dg->len))
+			conn_reset(q, c, now_ns);
+	}
+}
+
 /* One packet of a datagram. Returns false when the rest of the datagram is not to be looked at. */
 static bool
 packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, struct ps_pkt_hdr *h,
@@ -199,6 +213,8 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 			ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
 		if (c == NULL && ours && h->type == PS_PKT_1RTT)
 			reset_reply(q, dg, h->dcid, now_ns);
+		else if (!q->cfg.server && h->type == PS_PKT_1RTT)
+			client_reset(q, dg, now_ns);
 		if (c != NULL)
 			touch(b, c);
 		return c != NULL;

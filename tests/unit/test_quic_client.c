@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* The client role against the server role, without a crafted end: stateless resets, congestion
+ * marks, ids that both issue. */
+
+#include <CUnit/Basic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ps_time.h"
+#include "quic.h"
+
+#define STREAMS 64
+
+static const struct ps_flow4 flow = {
+	.saddr_be = 0x0100000a, .daddr_be = 0x0200000a, .sport_be = 0x3930, .dport_be = 0x491f};
+
+struct end {
+	struct ps_quic *q;
+	struct ps_tls *tls;
+	void *mem;
+	struct ps_drops drops;
+};
+
+static struct end server, client;
+static uint64_t now_ns;
+static struct ps_quic_conn_id id;
+static bool connected, closed, congested;
+static struct ps_quic_close why;
+static unsigned int acked, delivered;
+static uint8_t last_short[PS_UDP_PAYLOAD_MAX]; /* of the client's packets */
+static uint16_t last_short_len;
+
+static bool
+reserve(void *ctx, const struct ps_stream_frame *f, unsigned int n)
+{
+	(void)ctx;
+	(void)f;
+	(void)n;
+	return true;
+}
+
+/* Streams are short enough to come whole. */
+static enum ps_sink_result
+data(void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
+{
+	(void)ctx;
+	(void)peer;
+	(void)f;
+	delivered++;
+	return PS_SINK_DONE;
+}
+
+static void
+abandon(void *ctx, uint32_t slot)
+{
+	(void)ctx;
+	(void)slot;
+}
+
+static uint32_t
+room(void *ctx)
+{
+	(void)ctx;
+	return 1000;
+}
+
+static void
+on_connected(void *ctx, struct ps_quic_conn_id which, const struct ps_peer *peer)
+{
+	(void)ctx;
+	(void)which;
+	(void)peer;
+	connected = true;
+}
+
+static void
+on_acked(void *ctx, struct ps_quic_conn_id which, uint64_t user)
+{
+	(void)ctx;
+	(void)which;
+	(void)user;
+	acked++;
+}
+
+static void
+on_closed(void *ctx, struct ps_quic_conn_id which, const struct ps_quic_close *w)
+{
+	(void)ctx;
+	(void)which;
+	closed = true;
+	why = *w;
+}
+
+static void
+end_new(struct end *e, bool is_server)
+{
+	struct ps_tls_config tc = {.server = is_server, .sessions = 8, .alpn = "solana-tpu"};
+	struct ps_quic_limits l;
+	struct ps_quic_config c;
+	struct ps_err err;
+
+	memset(tc.seed, is_server ? 1 : 2, sizeof(tc.seed));
+	ps_quic_defaults(&l, &c);
+	l.conns = l.handshakes = 8;
+	l.streams = 64;
+	l.send_streams = is_server ? 0 : STREAMS;
+	l.sent_packets = 256;
+	l.key_cache = 16;
+	c.server = is_server;
+	c.retry = PS_RETRY_OFF;
+	memset(c.keys.reset_key, 5, sizeof(c.keys.reset_key));
+	c.drops = &e->drops;
+	if (is_server)
+		c.sink = (struct ps_sink){NULL, reserve, data, abandon, room};
+	else
+		c.events = (struct ps_quic_events){NULL, on_connected, on_acked, NULL, on_closed};
+	e->tls = c.tls = ps_tls_new(&tc, &err);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e->tls);
+	e->mem = aligned_alloc(64, ps_quic_footprint(&l));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e->mem);
+	e->q = ps_quic_new(e->mem, &l, &c, &err);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e->q);
+}
+
+static void
+end_free(struct end *e)
+{
+	ps_tls_free(e->tls);
+	ps_quic_stop(e->q);
+	free(e->mem);
+}
+
+/* Everything that an end has to send, to the other one; returns the datagrams. */
+static unsigned int
+carry(struct end *from, struct end *to)
+{
+	uint8_t buf[PS_UDP_PAYLOAD_MAX];
+	unsigned int n = 0;
+
+	for (;; n++) {
+		struct ps_datagram d = {.data = buf, .len = sizeof(buf)}, *p = &d;
+
+		if (ps_quic_tx_burst(from->q, &p, 1, now_ns) == 0)
+			return n;
+		if (from == &client && (buf[0] & 0x80) == 0)
+			memcpy(last_short, buf, last_short_len = d.len);
+		d.ecn = congested && d.ecn == 2 ? 3 : d.ecn;
+		ps_quic_rx_burst(to->q, &p, 1, now_ns);
+	}
+}
+
+/* Both ends, back and forth, for so long, 1 ms a way. */
+static void
+run(uint64_t ns)
+{
+	for (uint64_t end_ns = now_ns + ns; now_ns < end_ns; now_ns += PS_MS_NS) {
+		ps_quic_service(client.q, now_ns);
+		ps_quic_service(server.q, now_ns);
+		carry(&client, &server);
+		now_ns += PS_MS_NS;
+		carry(&server, &client);
+	}
+}
+
+static void
+start(void)
+{
+	now_ns = 1000 * PS_SEC_NS;
+	connected = closed = congested = false;
+	acked = delivered = 0;
+	memset(&server, 0, sizeof(server));
+	memset(&client, 0, sizeof(client));
+	end_new(&server, true);
+	end_new(&client, false);
+	CU_ASSERT_EQUAL_FATAL(ps_quic_connect(client.q, flow, 0, now_ns, &id), 0);
+	run(50 * PS_MS_NS);
+	CU_ASSERT_TRUE_FATAL(connected);
+}
+
+static void
+stop(void)
+{
+	end_free(&server);
+	end_free(&client);
+}
+
+static void
+restart_server(void)
+{
+	end_free(&server);
+	memset(&server, 0, sizeof(server));
+	end_new(&server, true);
+}
+
+static void
+send_streams(unsigned int n)
+{
+	uint8_t text[1000] = {1};
+
+	for (unsigned int i = 0; i < n; i++)
+		CU_ASSERT_EQUAL(ps_quic_send_stream(client.q, id, text, sizeof(text), i), 0);
+}
+
+/* The server was restarted with the same keys: it knows nothing and says so. */
+static void
+test_reset_ends_the_connection(void)
+{
+	start();
+	restart_server();
+	send_streams(1);
+	run(20 * PS_MS_NS);
+	CU_ASSERT_TRUE(ps_quic_stats(server.q)->resets_tx >= 1);
+	CU_ASSERT_TRUE_FATAL(closed);
+	CU_ASSERT_TRUE(why.by_peer);
+	CU_ASSERT_STRING_EQUAL(why.reason, "stateless reset");
+	CU_ASSERT_EQUAL(ps_quic_stats(client.q)->conns_open, 0);
+	CU_ASSERT_NOT_EQUAL(ps_quic_send_stream(client.q, id, "x", 1, 0), 0);
+	run(20 * PS_MS_NS); /* and the client is silent: no reset for the reset */
+	CU_ASSERT_EQUAL(carry(&client, &server), 0);
+	stop();
+}
+
+/* Any datagram of the right address that ends in other bytes is noise. */
+static void
+test_noise_is_no_reset(void)
+{
+	uint8_t noise[64];
+
+	start();
+	for (unsigned int i = 0; i < 1000; i++) {
+		struct ps_datagram d = {.data = noise, .len = 42, .flow = ps_flow4_reverse(flow)},
+				   *p = &d;
+
+		memset(noise, (int)i, sizeof(noise));
+		noise[0] = 0x40 | (noise[0] & 0x3f);
+		ps_quic_rx_burst(client.q, &p, 1, now_ns);
+	}
+	CU_ASSERT_FALSE(closed);
+	send_streams(1);
+	run(60 * PS_MS_NS);
+	CU_ASSERT_EQUAL(acked, 1);
+	stop();
+}
+
+/* The token counts from the address that the connection goes to, and from no other. */
+static void
+test_reset_from_elsewhere(void)
+{
+	uint8_t buf[PS_UDP_PAYLOAD_MAX];
+	struct ps_datagram d = {.data = buf, .flow = flow}, *p = &d;
+
+	start();
+	send_streams(1);
+	run(20 * PS_MS_NS);
+	restart_server();
+	memcpy(buf, last_short, last_short_len);
+	d.len = last_short_len;
+	ps_quic_rx_burst(server.q, &p, 1, now_ns);
+	d = (struct ps_datagram){.data = buf, .len = sizeof(buf)};
+	CU_ASSERT_EQUAL_FATAL(ps_quic_tx_burst(server.q, &p, 1, now_ns), 1);
+	d.flow.saddr_be ^= 1;
+	ps_quic_rx_burst(client.q, &p, 1, now_ns);
+	CU_ASSERT_FALSE(closed);
+	d.flow.saddr_be ^= 1;
+	ps_quic_rx_burst(client.q, &p, 1, now_ns);
+	CU_ASSERT_TRUE(closed);
+	stop();
+}
+
+/* How many datagrams of streams a client sends before it waits. */
+static unsigned int
+window(void)
+{
+	send_streams(40);
+	return carry(&client, &server);
+}
+
+static void
+test_congestion_marks(void)
+{
+	unsigned int before, after;
+
+	start();
+	before = window();
+	run(100 * PS_MS_NS);
+	CU_ASSERT_EQUAL(acked, 40);
+	stop();
+	start();
+	congested = true; /* one round trip of marks */
+	send_streams(4);
+	run(20 * PS_MS_NS);
+	CU_ASSERT_EQUAL(acked, 4);
+	CU_ASSERT_TRUE(ps_quic_stats(server.q)->ecn_ce > 0);
+	congested = false;
+	after = window();
+	CU_ASSERT_TRUE(before >= 10);
+	CU_ASSERT_TRUE(after * 3 < before * 2);
+	run(100 * PS_MS_NS);
+	CU_ASSERT_EQUAL(acked, 44);
+	CU_ASSERT_EQUAL(delivered, 44);
+	CU_ASSERT_EQUAL(ps_quic_stats(client.q)->packets_lost, 0);
+	stop();
+}
+
+/* For an hour with one stream each 10 s: ids, tokens and marks disturb nothing. */
+static void
+test_long_and_slow(void)
+{
+	start();
+	for (unsigned int i = 0; i < 360; i++) {
+		send_streams(1);
+		run(20 * PS_MS_NS);
+		now_ns += 9980 * PS_MS_NS;
+	}
+	CU_ASSERT_FALSE(closed);
+	CU_ASSERT_EQUAL(acked, 360);
+	CU_ASSERT_EQUAL(ps_quic_stats(server.q)->closed_no_progress, 0);
+	stop();
+}
+
+static CU_TestInfo tests[] = {
+	{"a stateless reset ends the connection", test_reset_ends_the_connection},
+	{"noise is no reset", test_noise_is_no_reset},
+	{"a reset from another address", test_reset_from_elsewhere},
+	{"congestion marks make the window smaller", test_congestion_marks},
+	{"long and slow", test_long_and_slow},
+	CU_TEST_INFO_NULL,
+};
+
+int
+main(void)
+{
+	CU_SuiteInfo suites[] = {
+		{"quic_client", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
+	unsigned int failures;
+
+	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
+		return 1;
+	CU_basic_set_mode(CU_BRM_VERBOSE);
+	CU_basic_run_tests();
+	failures = CU_get_number_of_failures();
+	CU_cleanup_registry();
+	return failures != 0;
+}
