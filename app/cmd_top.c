@@ -172,17 +172,42 @@ print_group(const char *title, const struct ps_tel_dict *d)
 			printf("  %-40s %14" PRIu64 "\n", d->entry[i].key, d->entry[i].number);
 }
 
+static const char *
+port_text(const struct ps_tel_dict *info, unsigned int port, const char *what)
+{
+	const struct ps_tel_entry *entry;
+	char key[PS_TEL_KEY];
+
+	snprintf(key, sizeof(key), "port%u_%s", port, what);
+	entry = ps_tel_find(info, key);
+	return entry != NULL ? entry->text : "";
+}
+
+static void
+print_ports(const struct ps_tel_dict *info)
+{
+	printf("ports\n");
+	for (unsigned int i = 0; i < ps_tel_number(info, "ports"); i++) {
+		const char *fallback = port_text(info, i, "fallback");
+
+		printf("  %-12s %-16s path %s, %s%s%s\n", port_text(info, i, "name"),
+			port_text(info, i, "device"), port_text(info, i, "path"),
+			port_text(info, i, "mode"), fallback[0] != '\0' ? "; fell back: " : "",
+			fallback);
+	}
+}
+
 static void
 print_table(const struct sample *s, const struct sample *before)
 {
 	const double seconds = (double)(s->at_ns - before->at_ns) / (double)PS_SEC_NS;
 	const struct ps_tel_entry *name = ps_tel_find(&s->info, "name");
-	const struct ps_tel_entry *mode = ps_tel_find(&s->info, "mode");
 
-	printf("penstock %s  pid %" PRIu64 "  up %" PRIu64 " s  %u worker%s  %s\n",
+	printf("penstock %s  pid %" PRIu64 "  up %" PRIu64 " s  %u worker%s%s\n",
 		name != NULL ? name->text : "?", ps_tel_number(&s->info, "pid"),
 		ps_tel_number(&s->info, "uptime_s"), s->n_workers, s->n_workers == 1 ? "" : "s",
-		mode != NULL ? mode->text : "");
+		ps_tel_number(&s->info, "alarms") > 0 ? "  ALARM: see penstock flows" : "");
+	print_ports(&s->info);
 	printf("traffic\n");
 	print_line(s, before, seconds, "frames received", "rx_packets");
 	print_line(s, before, seconds, "frames sent", "tx_packets");

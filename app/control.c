@@ -283,6 +283,28 @@ bring_up(struct ps_app *app, struct ps_err *e)
 	return rc;
 }
 
+static void
+stop_workers(struct ps_app *app)
+{
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		atomic_store(&app->worker[w]->stop, true);
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		rte_eal_wait_lcore(app->worker[w]->lcore);
+}
+
+/* Telemetry answers when all of them beat: until then the kernel has the traffic. */
+static void
+launch(struct ps_app *app)
+{
+	const uint64_t deadline = ps_now_ns() + PS_SEC_NS;
+
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		rte_eal_remote_launch(ps_worker_main, app->worker[w], app->worker[w]->lcore);
+	for (unsigned int w = 0; w < app->n_workers; w++)
+		while (app->worker[w]->stats.loops == 0 && ps_now_ns() < deadline)
+			poll(NULL, 0, 1);
+}
+
 static int
 start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 {
@@ -294,14 +316,16 @@ start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 	app->eal = rc == 0;
 	if (rc == 0)
 		rc = bring_up(app, e);
-	if (rc == 0)
-		rc = ps_telemetry_start(app, e);
 	if (rc < 0)
 		return rc;
+	launch(app);
+	rc = ps_telemetry_start(app, e);
+	if (rc < 0) {
+		stop_workers(app);
+		return rc;
+	}
 	ps_eal_show_log();
 	report(app);
-	for (unsigned int w = 0; w < app->n_workers; w++)
-		rte_eal_remote_launch(ps_worker_main, app->worker[w], app->worker[w]->lcore);
 	ps_log(PS_LOG_INFO, "serving with %u worker%s", app->n_workers,
 		app->n_workers > 1 ? "s" : "");
 	return 0;
@@ -395,15 +419,6 @@ wait_for_stop(struct ps_app *app, struct ps_err *e)
 }
 
 /* -- stop -- */
-
-static void
-stop_workers(struct ps_app *app)
-{
-	for (unsigned int w = 0; w < app->n_workers; w++)
-		atomic_store(&app->worker[w]->stop, true);
-	for (unsigned int w = 0; w < app->n_workers; w++)
-		rte_eal_wait_lcore(app->worker[w]->lcore);
-}
 
 static void
 tear_down(struct ps_app *app)

@@ -22,6 +22,8 @@ static const struct command {
 	{"confirm", "keep what init did", ps_cmd_confirm, ps_help_confirm},
 	{"run", "receive the configured services", ps_cmd_run, ps_help_run},
 	{"top", "show a running penstock", ps_cmd_top, ps_help_top},
+	{"flows", "show how its packets are brought to it, and prove it", ps_cmd_flows,
+		ps_help_flows},
 	{"fini", "put back what init changed", ps_cmd_fini, ps_help_fini},
 	{"mem", "memory that a configuration takes", ps_cmd_mem, ps_help_mem},
 	{"feed", "print the records of a feed", ps_cmd_feed, NULL},

@@ -67,11 +67,13 @@ set(int fd, int level, int option, int value)
 	return setsockopt(fd, level, option, &value, sizeof(value));
 }
 
+/* SO_REUSEPORT would share the port with whoever has it already, so the first socket of a service
+ * is tried without. */
 static int
-set_options(
-	struct ps_sock *s, const char *ifname, const struct ps_conf_service *c, struct ps_err *e)
+set_options(struct ps_sock *s, const char *ifname, const struct ps_conf_service *c, bool alone,
+	struct ps_err *e)
 {
-	if (set(s->fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
+	if (!alone && set(s->fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
 		return fail(s, ifname, c, "SO_REUSEPORT", e);
 	if (setsockopt(s->fd, SOL_SOCKET, SO_BINDTODEVICE, ifname, (socklen_t)strlen(ifname)) < 0)
 		return fail(s, ifname, c, "SO_BINDTODEVICE", e);
@@ -86,8 +88,8 @@ set_options(
 }
 
 static int
-open_socket(
-	struct ps_sock *s, const char *ifname, const struct ps_conf_service *c, struct ps_err *e)
+open_socket(struct ps_sock *s, const char *ifname, const struct ps_conf_service *c, bool alone,
+	struct ps_err *e)
 {
 	struct sockaddr_in addr = {.sin_family = AF_INET};
 	int rc;
@@ -97,7 +99,7 @@ open_socket(
 	s->fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (s->fd < 0)
 		return ps_fail(e, errno, "[service %s] socket: %s", c->name, strerror(errno));
-	rc = set_options(s, ifname, c, e);
+	rc = set_options(s, ifname, c, alone, e);
 	if (rc < 0)
 		return rc;
 	addr.sin_addr.s_addr = s->addr_be;
@@ -105,6 +107,21 @@ open_socket(
 	if (bind(s->fd, (struct sockaddr *)&addr, sizeof(addr)) < 0)
 		return fail(s, ifname, c, "bind", e);
 	return 0;
+}
+
+static int
+try_alone(const char *ifname, const struct ps_conf_service *c, unsigned int worker,
+	uint64_t workers, struct ps_err *e)
+{
+	struct ps_sock s;
+	int rc;
+
+	if ((workers & ((UINT64_C(1) << worker) - 1)) != 0)
+		return 0;
+	rc = open_socket(&s, ifname, c, true, e);
+	if (rc == 0)
+		close(s.fd);
+	return rc;
 }
 
 static int
@@ -153,7 +170,9 @@ open_queue(struct ps_sock_queue *q, const char *ifname, const struct ps_conf *co
 			continue;
 		q->sock[q->n].first = i;
 		q->sock[q->n].n = n;
-		rc = open_socket(&q->sock[q->n], ifname, c, e);
+		rc = try_alone(ifname, c, worker, sel[i].workers, e);
+		if (rc == 0)
+			rc = open_socket(&q->sock[q->n], ifname, c, false, e);
 		q->n += rc == 0;
 	}
 	return rc;

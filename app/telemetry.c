@@ -5,7 +5,7 @@
  * They run on telemetry's thread, read counters without order, and make no other system call than
  * the clock's. The lock only keeps a command from outliving what it reads. */
 
-#include "app.h"
+#include "telemetry.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <rte_telemetry.h>
 #include <rte_version.h>
 
 #include "ps_time.h"
@@ -25,8 +24,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ps_app *current; /* under lock */
 
 /* Renamed in DPDK 23.03, and the old name removed later. */
-static void
-add_u64(struct rte_tel_data *d, const char *key, uint64_t value)
+void
+ps_tel_u64(struct rte_tel_data *d, const char *key, uint64_t value)
 {
 #if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
 	rte_tel_data_add_dict_uint(d, key, value);
@@ -41,7 +40,7 @@ add_of(struct rte_tel_data *d, const char *name, const char *key, uint64_t value
 	char full[2 * KEY_MAX];
 
 	snprintf(full, sizeof(full), "%s_%s", name, key);
-	add_u64(d, full, value);
+	ps_tel_u64(d, full, value);
 }
 
 /* A worker's number, or -1 when there is none such. */
@@ -70,14 +69,28 @@ add_port_text(struct rte_tel_data *d, unsigned int i, const struct ps_port *p)
 	rte_tel_data_add_dict_string(d, key, p->conf->device);
 	snprintf(key, sizeof(key), "port%u_mode", i);
 	rte_tel_data_add_dict_string(d, key, mode);
+	snprintf(key, sizeof(key), "port%u_path", i);
+	rte_tel_data_add_dict_string(d, key, ps_port_path(p));
+	snprintf(key, sizeof(key), "port%u_family", i);
+	rte_tel_data_add_dict_string(d, key, p->family->caps.name);
+	if (p->n_fallbacks > 0) {
+		snprintf(key, sizeof(key), "port%u_fallback", i);
+		snprintf(mode, sizeof(mode), "%.95s", p->fallback[0]);
+		rte_tel_data_add_dict_string(d, key, mode);
+	}
 	snprintf(key, sizeof(key), "port%u", i);
 	add_of(d, key, "queues", p->conf->queues);
 	add_of(d, key, "mtu", p->mtu);
+	add_of(d, key, "fallbacks", p->n_fallbacks);
+	add_of(d, key, "alarm", p->watch.alarm);
+	add_of(d, key, "losses", p->watch.losses);
+	add_of(d, key, "reinstalls", p->watch.reinstalls);
 }
 
 static int
 info(struct ps_app *app, const char *params, struct rte_tel_data *d)
 {
+	uint64_t fallbacks = 0, alarms = 0;
 	char mode[96];
 
 	(void)params;
@@ -88,11 +101,17 @@ info(struct ps_app *app, const char *params, struct rte_tel_data *d)
 		ps_port_mode(&app->port[0], mode, sizeof(mode));
 		rte_tel_data_add_dict_string(d, "mode", mode);
 	}
-	add_u64(d, "pid", (uint64_t)getpid());
-	add_u64(d, "uptime_s", (ps_now_ns() - app->start_ns) / PS_SEC_NS);
-	add_u64(d, "ports", app->n_ports);
-	add_u64(d, "workers", app->n_workers);
-	add_u64(d, "services", app->conf.n_services);
+	ps_tel_u64(d, "pid", (uint64_t)getpid());
+	ps_tel_u64(d, "uptime_s", (ps_now_ns() - app->start_ns) / PS_SEC_NS);
+	ps_tel_u64(d, "ports", app->n_ports);
+	ps_tel_u64(d, "workers", app->n_workers);
+	ps_tel_u64(d, "services", app->conf.n_services);
+	for (unsigned int i = 0; i < app->n_ports; i++) {
+		fallbacks += app->port[i].n_fallbacks;
+		alarms += app->port[i].watch.alarm;
+	}
+	ps_tel_u64(d, "fallbacks", fallbacks);
+	ps_tel_u64(d, "alarms", alarms);
 	for (unsigned int i = 0; i < app->n_ports; i++)
 		add_port_text(d, i, &app->port[i]);
 	return 0;
@@ -101,7 +120,7 @@ info(struct ps_app *app, const char *params, struct rte_tel_data *d)
 static void
 add_worker_stats(struct rte_tel_data *d, const struct ps_worker_stats *s)
 {
-#define X(name, help) add_u64(d, #name, s->name);
+#define X(name, help) ps_tel_u64(d, #name, s->name);
 	PS_WORKER_STATS(X)
 #undef X
 }
@@ -120,12 +139,12 @@ add_queue_counts(struct ps_xdp_queue_counts *sum, const struct ps_xdp_queue_coun
 static void
 add_xsk(struct rte_tel_data *d, const struct ps_xdp_queue_counts *q)
 {
-	add_u64(d, "xsk_dropped", q->rx_dropped);
-	add_u64(d, "xsk_ring_full", q->rx_ring_full);
-	add_u64(d, "xsk_fill_empty", q->rx_fill_empty);
-	add_u64(d, "xsk_invalid", q->rx_invalid);
-	add_u64(d, "xsk_tx_empty", q->tx_empty);
-	add_u64(d, "xsk_tx_invalid", q->tx_invalid);
+	ps_tel_u64(d, "xsk_dropped", q->rx_dropped);
+	ps_tel_u64(d, "xsk_ring_full", q->rx_ring_full);
+	ps_tel_u64(d, "xsk_fill_empty", q->rx_fill_empty);
+	ps_tel_u64(d, "xsk_invalid", q->rx_invalid);
+	ps_tel_u64(d, "xsk_tx_empty", q->tx_empty);
+	ps_tel_u64(d, "xsk_tx_invalid", q->tx_invalid);
 }
 
 static int
@@ -163,14 +182,14 @@ stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 			add_queue_counts(&q, &p->queue_counts[n]);
 	}
 	add_worker_stats(d, &s);
-	add_u64(d, "received", received);
-	add_u64(d, "datagrams", datagrams);
-	add_u64(d, "published", published);
-	add_u64(d, "dropped", dropped);
-	add_u64(d, "missed", missed);
-	add_u64(d, "redirected", c.redirected);
-	add_u64(d, "passed", c.passed);
-	add_u64(d, "passed_stale", c.passed_stale);
+	ps_tel_u64(d, "received", received);
+	ps_tel_u64(d, "datagrams", datagrams);
+	ps_tel_u64(d, "published", published);
+	ps_tel_u64(d, "dropped", dropped);
+	ps_tel_u64(d, "missed", missed);
+	ps_tel_u64(d, "redirected", c.redirected);
+	ps_tel_u64(d, "passed", c.passed);
+	ps_tel_u64(d, "passed_stale", c.passed_stale);
 	add_xsk(d, &q);
 	return 0;
 }
@@ -184,7 +203,7 @@ drops(struct ps_app *app, const char *params, struct rte_tel_data *d)
 
 		for (unsigned int i = 0; i < app->n_workers; i++)
 			n += app->worker[i]->drops.n[r];
-		add_u64(d, ps_drop_info[r].key, n);
+		ps_tel_u64(d, ps_drop_info[r].key, n);
 	}
 	return 0;
 }
@@ -231,11 +250,11 @@ queue(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	w = app->worker[n];
 	for (int r = 0; r < PS_DROP_COUNT; r++)
 		dropped += w->drops.n[r];
-	add_u64(d, "lcore", (uint64_t)w->cpu);
-	add_u64(d, "node", w->node >= 0 ? (uint64_t)w->node : 0);
-	add_u64(d, "ports", w->n_ports);
+	ps_tel_u64(d, "lcore", (uint64_t)w->cpu);
+	ps_tel_u64(d, "node", w->node >= 0 ? (uint64_t)w->node : 0);
+	ps_tel_u64(d, "ports", w->n_ports);
 	add_worker_stats(d, &w->stats);
-	add_u64(d, "dropped", dropped);
+	ps_tel_u64(d, "dropped", dropped);
 	for (unsigned int i = 0; i < app->n_ports; i++)
 		if ((unsigned int)n < app->port[i].conf->queues)
 			add_queue_counts(&q, &app->port[i].queue_counts[n]);
@@ -271,14 +290,14 @@ quic(struct ps_app *app, const char *params, struct rte_tel_data *d)
 		t.abandoned += ts->abandoned;
 		t.refused += ts->refused;
 	}
-#define X(name, help) add_u64(d, #name, q.name);
+#define X(name, help) ps_tel_u64(d, #name, q.name);
 	PS_QUIC_STATS(X)
 #undef X
-	add_u64(d, "transactions", t.transactions);
-	add_u64(d, "transaction_bytes", t.bytes);
-	add_u64(d, "whole", t.whole);
-	add_u64(d, "abandoned", t.abandoned);
-	add_u64(d, "sink_refused", t.refused);
+	ps_tel_u64(d, "transactions", t.transactions);
+	ps_tel_u64(d, "transaction_bytes", t.bytes);
+	ps_tel_u64(d, "whole", t.whole);
+	ps_tel_u64(d, "abandoned", t.abandoned);
+	ps_tel_u64(d, "sink_refused", t.refused);
 	return 0;
 }
 
@@ -322,6 +341,9 @@ static const struct command {
 	{"/penstock/services", "Each service's port, workers, datagrams and records", services},
 	{"/penstock/queue", "One worker's packets and loop. Parameter: worker", queue},
 	{"/penstock/quic", "One worker's QUIC connections and streams. Parameter: worker", quic},
+	{"/penstock/flows", "Rules by state, and their losses", ps_tel_flows},
+	{"/penstock/flow", "One rule: state, proof, counters. Parameter: number", ps_tel_flow},
+	{"/penstock/verify", "Looks at all rules now, then as /penstock/flows", ps_tel_verify},
 	{"/penstock/feeds", "Each feed's records and consumer. Optional parameter: worker", feeds},
 };
 

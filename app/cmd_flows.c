@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+#include "cmd.h"
+#include "ps_json.h"
+#include "tel_client.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <unistd.h>
+
+const char ps_help_flows[] =
+	"usage: penstock flows [--name NAME | --file-prefix PREFIX] [--verify] [--json]\n"
+	"\n"
+	"How a running penstock gets its services' packets: every selector with its rule, state,\n"
+	"proof and counters.\n"
+	"\n"
+	"  --name NAME           the instance's [penstock] name (penstock)\n"
+	"  --file-prefix PREFIX  its EAL file prefix (penstock-NAME)\n"
+	"  --verify              look at all rules now, before they are shown\n"
+	"  --json                one JSON object\n"
+	"  -h, --help            this text\n"
+	"\n"
+	"planned: not in the driver. created: it answered a handle. proven: seen to be there.\n"
+	"lost: gone, an alarm. software: no rule, the packet is picked out of all that arrive.\n"
+	"Exit code 1 when a rule is lost, or could not be verified.\n";
+
+struct options {
+	char prefix[128];
+	bool verify, json;
+};
+
+static const char *
+text_of(const struct ps_tel_dict *d, const char *key)
+{
+	const struct ps_tel_entry *e = ps_tel_find(d, key);
+
+	return e != NULL && e->is_text ? e->text : "";
+}
+
+static void
+print_row(const struct ps_tel_dict *d)
+{
+	char where[32];
+
+	snprintf(where, sizeof(where), "%.15s:%" PRIu64, text_of(d, "address"),
+		ps_tel_number(d, "udp_port"));
+	printf("%-10s %-12s %-14s %-21s %6" PRIx64 " %-8s %12" PRIu64 " %10" PRIu64 "  %s\n",
+		text_of(d, "port"), text_of(d, "family"), text_of(d, "service"), where,
+		ps_tel_number(d, "queues"), text_of(d, "state"), ps_tel_number(d, "right"),
+		ps_tel_number(d, "missteered"), text_of(d, "proof"));
+}
+
+static void
+print_dict(struct ps_json *j, const struct ps_tel_dict *d)
+{
+	for (unsigned int i = 0; i < d->n; i++) {
+		if (d->entry[i].is_text)
+			ps_json_str(j, d->entry[i].key, d->entry[i].text);
+		else
+			ps_json_u64(j, d->entry[i].key, d->entry[i].number);
+	}
+}
+
+static int
+print_rows(int fd, uint64_t n, struct ps_json *j, struct ps_err *e)
+{
+	static struct ps_tel_dict row;
+	char command[64];
+
+	for (uint64_t i = 0; i < n; i++) {
+		int rc;
+
+		snprintf(command, sizeof(command), "/penstock/flow,%" PRIu64, i);
+		rc = ps_tel_query(fd, command, &row, e);
+		if (rc < 0)
+			return rc;
+		if (j == NULL) {
+			print_row(&row);
+			continue;
+		}
+		ps_json_open(j, NULL, '{');
+		print_dict(j, &row);
+		ps_json_close(j, '}');
+	}
+	return 0;
+}
+
+static void
+print_sums(const struct ps_tel_dict *d)
+{
+	printf("%" PRIu64 " flows: %" PRIu64 " proven, %" PRIu64 " created, %" PRIu64
+	       " planned, %" PRIu64 " in software, %" PRIu64 " lost; %" PRIu64 " losses, %" PRIu64
+	       " times installed again\n",
+		ps_tel_number(d, "flows"), ps_tel_number(d, "proven"), ps_tel_number(d, "created"),
+		ps_tel_number(d, "planned"), ps_tel_number(d, "software"), ps_tel_number(d, "lost"),
+		ps_tel_number(d, "losses"), ps_tel_number(d, "reinstalls"));
+}
+
+static int
+show(int fd, const struct options *o, struct ps_err *e)
+{
+	static struct ps_tel_dict sums;
+	struct ps_json j = {.out = stdout};
+	int rc = ps_tel_query(fd, o->verify ? "/penstock/verify" : "/penstock/flows", &sums, e);
+
+	if (rc < 0)
+		return rc;
+	if (o->json) {
+		ps_json_open(&j, NULL, '{');
+		print_dict(&j, &sums);
+		ps_json_open(&j, "rules", '[');
+	} else {
+		printf("%-10s %-12s %-14s %-21s %6s %-8s %12s %10s  %s\n", "port", "family",
+			"service", "address:port", "queues", "state", "packets", "missteered",
+			"proof");
+	}
+	rc = print_rows(fd, ps_tel_number(&sums, "flows"), o->json ? &j : NULL, e);
+	if (rc < 0)
+		return rc;
+	if (o->json) {
+		ps_json_close(&j, ']');
+		ps_json_close(&j, '}');
+		putchar('\n');
+	} else {
+		print_sums(&sums);
+	}
+	if (o->verify && ps_tel_number(&sums, "verified") == 0)
+		return ps_fail(e, ETIMEDOUT,
+			"the rules were not looked at within a second; is "
+			"penstock stopped?");
+	if (ps_tel_number(&sums, "lost") > 0)
+		return ps_fail(e, EIO, "%" PRIu64 " rules are lost; the log says why",
+			ps_tel_number(&sums, "lost"));
+	return 0;
+}
+
+int
+ps_cmd_flows(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"name", required_argument, NULL, 'n'},
+		{"file-prefix", required_argument, NULL, 'f'},
+		{"verify", no_argument, NULL, 'v'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	struct options o = {.prefix = "penstock-penstock"};
+	struct ps_err e;
+	int fd, rc, opt;
+
+	optind = 0;
+	while ((opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
+		switch (opt) {
+		case 'n':
+			snprintf(o.prefix, sizeof(o.prefix), "penstock-%s", optarg);
+			break;
+		case 'f':
+			snprintf(o.prefix, sizeof(o.prefix), "%s", optarg);
+			break;
+		case 'v':
+			o.verify = true;
+			break;
+		case 'j':
+			o.json = true;
+			break;
+		case 'h':
+			return ps_print_help(ps_help_flows);
+		default:
+			return ps_usage_option("flows", opt, argv);
+		}
+	}
+	if (optind < argc)
+		return ps_usage("flows", "unexpected '%s'", argv[optind]);
+	fd = ps_tel_connect(o.prefix, &e);
+	rc = fd;
+	if (fd >= 0) {
+		rc = show(fd, &o, &e);
+		close(fd);
+	}
+	if (fflush(stdout) == 0 && rc >= 0)
+		return 0;
+	if (rc < 0)
+		ps_log(PS_LOG_ERROR, "%s", e.text);
+	return 1;
+}
