@@ -15,6 +15,8 @@ CONTROL=$CARGO_OUT/release/examples/trial_server
 QUICGO=$BUILD/interop/tpu_client_quicgo
 AIOQUIC_VENV=$BUILD/interop/aioquic
 AIOQUIC=$BUILD/interop/tpu_client_aioquic
+QUICHE=$BUILD/cargo-quiche/release/tpu_client_quiche
+AGAVE=$BUILD/cargo-agave/release/tpu_client_agave
 TPU_PORT=8009
 CHECK_COUNT=0
 
@@ -23,17 +25,33 @@ need_ngtcp2() {
 		|| skip "$NGTCP2 is not built; apt-get install libngtcp2-dev libngtcp2-crypto-gnutls-dev libsodium-dev && ninja -C $BUILD"
 }
 
-# Crates that cannot be had are a reason to skip; a client that does not build is a failure.
-need_quinn() {
-	local manifest=$INTEROP_DIR/quinn/Cargo.toml log
+# cargo_client NAME OUT: crates that cannot be had are a reason to skip; a client that does not
+# build is a failure.
+cargo_client() {
+	local manifest=$INTEROP_DIR/$1/Cargo.toml log
 	command -v cargo >/dev/null || skip "needs cargo"
 	log=$(cargo fetch --locked --manifest-path "$manifest" 2>&1) \
-		|| skip "cargo cannot fetch quinn: $(echo "$log" | tail -n 1)"
-	log=$(CARGO_TARGET_DIR=$CARGO_OUT cargo build --release --locked --offline -j2 --bins --examples \
+		|| skip "cargo cannot fetch what the $1 client needs: $(echo "$log" | tail -n 1)"
+	log=$(CARGO_TARGET_DIR=$2 cargo build --release --locked --offline -j2 --bins --examples \
 		--manifest-path "$manifest" 2>&1) || {
 		echo "$log" | tail -n 20
-		fail "the quinn client does not build"
+		fail "the $1 client does not build"
 	}
+}
+
+need_quinn() { cargo_client quinn "$CARGO_OUT"; }
+
+# More than ten minutes to build on two processors, so only where asked for, or where it was built
+# before.
+need_agave() {
+	[ -n "${PENSTOCK_AGAVE:-}" ] || [ -x "$AGAVE" ] \
+		|| skip "500 crates take long to build: PENSTOCK_AGAVE=1 asks for it"
+	cargo_client agave "$BUILD/cargo-agave"
+}
+
+need_quiche() {
+	[ -x "$QUICHE" ] || command -v cmake >/dev/null || skip "BoringSSL needs cmake; apt-get install cmake"
+	cargo_client quiche "$BUILD/cargo-quiche"
 }
 
 need_quicgo() {
