@@ -45,6 +45,7 @@ def parse():
     p.add_argument("--cipher", choices=CIPHERS, help="offer this one only")
     p.add_argument("--key-update-every", type=int, default=0, help="acknowledged streams")
     p.add_argument("--unknown-version", action="store_true", help="begin with a reserved version")
+    p.add_argument("--early-data", action="store_true", help="with a ticket of another server")
     p.add_argument("--change-cid", action="store_true", help="use another id after half of it")
     p.add_argument("--empty", action="store_true")
     p.add_argument("--timeout", type=float, default=60)
@@ -73,6 +74,36 @@ def certificate(kind):
     day = datetime.timedelta(days=1)
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now - day, now + day)
     return builder.sign(key, None if kind == "ed25519" else hashes.SHA256()), key
+
+
+def foreign_ticket(args):
+    """A session ticket, which allows early data, of a server in this process."""
+    tickets, stored = [], {}
+    certified = certificate("ed25519")
+    server_config = QuicConfiguration(is_client=False, alpn_protocols=[args.alpn],
+                                      certificate=certified[0], private_key=certified[1])
+    client_config = QuicConfiguration(alpn_protocols=[args.alpn], verify_mode=ssl.CERT_NONE,
+                                      server_name=server_name(args))
+    client = QuicConnection(configuration=client_config, session_ticket_handler=tickets.append)
+    client.connect(("server", 1), 0.0)
+    first = client.datagrams_to_send(0.0)
+    server = QuicConnection(
+        configuration=server_config, session_ticket_fetcher=stored.get,
+        original_destination_connection_id=client.original_destination_connection_id,
+        session_ticket_handler=lambda ticket: stored.update({ticket.ticket: ticket}))
+    # As ours: the client sends its further ids early, and again when the data was not taken.
+    server._local_active_connection_id_limit = 2
+    for data, _ in first:
+        server.receive_datagram(data, ("client", 1), 0.0)
+    for _ in range(4):
+        for source, sink in ((server, client), (client, server)):
+            for data, _ in source.datagrams_to_send(0.0):
+                sink.receive_datagram(data, ("peer", 1), 0.0)
+    return tickets[0]
+
+
+def server_name(args):
+    return f"{args.host}.{args.port}.sol"
 
 
 class Run:
@@ -114,10 +145,12 @@ class Client:
         self.sock.connect(self.peer)
         config = QuicConfiguration(
             alpn_protocols=[args.alpn], verify_mode=ssl.CERT_NONE, idle_timeout=args.timeout,
-            server_name=f"{args.host}.{args.port}.sol", secrets_log_file=run.secrets,
+            server_name=server_name(args), secrets_log_file=run.secrets,
             cipher_suites=[CIPHERS[args.cipher]] if args.cipher else None)
         if identity:
             config.certificate, config.private_key = identity
+        if args.early_data:
+            config.session_ticket = foreign_ticket(args)
         if args.unknown_version:
             config.original_version = UNKNOWN_VERSION
             config.supported_versions = [UNKNOWN_VERSION, QuicProtocolVersion.VERSION_1]
@@ -126,6 +159,8 @@ class Client:
         self.handshaken = self.dead = self.changed_cid = self.closing = False
         self.acked = self.last_update = 0
         self.quic.connect(self.peer, time.monotonic())
+        if args.early_data:
+            self.open_streams()
 
     def handle_events(self):
         while (event := self.quic.next_event()) is not None:
