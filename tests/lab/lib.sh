@@ -231,7 +231,7 @@ run_guest() {
 		-serial "file:$VM/console" $(nics) \
 		$(share host / ,readonly=on) $(share share "$VM/share" "") \
 		-kernel "$KERNEL/vmlinux" -initrd "$KERNEL/initrd.gz" \
-		-append "console=ttyS0 loglevel=4 panic=-1 mitigations=off intel_iommu=on tsc=unstable lab.init=$LAB_DIR/guest/init.sh" \
+		-append "console=ttyS0 loglevel=4 panic=-1 mitigations=off intel_iommu=on tsc=unstable no_timer_check lab.init=$LAB_DIR/guest/init.sh" \
 		</dev/null >"$VM/qemu.log" 2>&1 9>&- &
 	QEMU=$!
 	wait $QEMU

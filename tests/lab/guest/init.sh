@@ -16,6 +16,7 @@ mount -t bpf bpf /sys/fs/bpf
 mount -t debugfs debug /sys/kernel/debug
 mount -t tracefs trace /sys/kernel/tracing
 mount -t 9p -o trans=virtio,version=9p2000.L,rw,cache=none,msize=262144 share /mnt/share
+ln -s /proc/self/fd /dev/fd
 set -a
 . /mnt/share/env
 set +a

@@ -52,7 +52,7 @@ serve() {
 	# shellcheck disable=SC2086
 	spawn penstock $inside "$PENSTOCK" run -c "$conf" -l 2 "$@"
 	PENSTOCK_PID=$PID
-	wait_for 60 serves || fail "penstock does not start"
+	wait_for 120 serves || fail "penstock does not start"
 }
 
 serves() {

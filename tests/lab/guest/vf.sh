@@ -1,66 +1,63 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 #
-# A virtual function of an igb port, from its creation to penstock serving QUIC on it and back. The
-# client is on the wire, on virtio-net. Nothing answers ARP for a port that left the kernel, so the
-# client's neighbour entry is fixed.
+# A virtual function of an igb port: penstock init makes it, penstock serves QUIC on it, fini gives
+# it back. The client is on the wire, on virtio-net. Nothing answers ARP for a port that left the
+# kernel, so the client's neighbour entry is fixed.
 
 . "$(dirname "$0")/lib.sh"
 VF_MAC=52:54:00:00:01:a0
-COUNT=${COUNT:-2000}
+COUNT=${COUNT:-500}
+
+# vf_of INTERFACE: where its first VF will be; the second digit of its number counts by eight.
+vf_of() {
+	local pf offset
+	pf=$(basename "$(readlink "/sys/class/net/$1/device")")
+	offset=$(cat "/sys/class/net/$1/device/sriov_offset")
+	printf '%s%02x.%x\n' "${pf%??.?}" $((offset / 8)) $((offset % 8))
+}
 
 group_of() { basename "$(readlink "/sys/bus/pci/devices/$1/iommu_group")"; }
-vf_line() { ip link show dev "$IGB0" | grep "vf 0 "; }
 
-create_vf() {
-	local word
-	ip link set dev "$IGB0" up
-	echo 1 >"/sys/class/net/$IGB0/device/sriov_numvfs" || fail "no VF can be created"
-	VF=$(basename "$(readlink "/sys/class/net/$IGB0/device/virtfn0")")
-	PF=$(basename "$(readlink "/sys/class/net/$IGB0/device")")
-	ip link set dev "$IGB0" vf 0 mac $VF_MAC && ip link set dev "$IGB0" vf 0 spoofchk off &&
-		ip link set dev "$IGB0" vf 0 trust on || fail "MAC, spoofchk or trust cannot be set"
+# What init should have made.
+check_vf() {
+	local line word
+	line=$(ip link show dev "$IGB0" | grep "vf 0 ")
 	for word in $VF_MAC "spoof checking off" "trust on"; do
-		vf_line | grep -q "$word" || fail "\"$word\" was set and is not there: $(vf_line)"
+		[[ $line = *$word* ]] || fail "the VF is not \"$word\": $line"
 	done
 	[ "$(ls "/sys/bus/pci/devices/$VF/iommu_group/devices")" = "$VF" ] ||
 		fail "VF $VF shares its IOMMU group: $(ls "/sys/bus/pci/devices/$VF/iommu_group/devices")"
-	[ "$(group_of "$VF")" != "$(group_of "$PF")" ] || fail "VF and PF are in one IOMMU group"
-}
-
-bind_vf() {
-	modprobe vfio-pci || fail "modprobe vfio-pci fails"
-	dpdk-devbind.py --bind vfio-pci "$VF" || fail "dpdk-devbind.py cannot bind $VF to vfio-pci"
-	[ -c "/dev/vfio/$(group_of "$VF")" ] || fail "no /dev/vfio/$(group_of "$VF")"
-}
-
-# give_back: nothing is left of the VF, and the port works in the kernel.
-give_back() {
-	modprobe igbvf
-	dpdk-devbind.py --bind igbvf "$VF" || fail "dpdk-devbind.py cannot bind $VF to igbvf"
-	wait_for 10 interface_with $VF_MAC >/dev/null || fail "the VF's interface does not come back"
-	echo 0 >"/sys/class/net/$IGB0/device/sriov_numvfs"
-	[ ! -e "/sys/bus/pci/devices/$VF" ] || fail "the VF is still there"
-	ip addr add $SERVER_ADDR/24 dev "$IGB0"
-	ip -n "$NSC" neigh del $SERVER_ADDR dev cli
-	wait_for 20 client_wire echo $SERVER_ADDR || fail "the port does not answer in the kernel again"
+	[ "$(basename "$(readlink "/sys/bus/pci/devices/$VF/driver")")" = vfio-pci ] &&
+		[ -c "/dev/vfio/$(group_of "$VF")" ] || fail "VF $VF is not with vfio-pci"
 }
 
 load_drivers
-echo 128 >/proc/sys/vm/nr_hugepages
-create_vf
-bind_vf
+modprobe vfio-pci || fail "modprobe vfio-pci fails"
+VF=$(vf_of "$IGB0")
 begin
+export STATE_DIRECTORY=$TMP/state
+mkdir "$STATE_DIRECTORY"
 client_on "$VIRTIO"
 ip -n "$NSC" neigh add $SERVER_ADDR lladdr $VF_MAC dev cli nud permanent
+ip link set dev "$IGB0" up
 write_conf "$TMP/penstock.ini"
-serve "$TMP/penstock.ini" -o port.net.device="$VF" -o penstock.memory=huge -o feed.size_mb=16
-mode=$(mode)
-[ "$mode" = net_e1000_igb_vf ] || fail "the port's mode is \"$mode\""
+sed -i -e 's/^memory = .*/memory = huge/' -e "s/^device = .*/device = $VF\npf = $IGB0/" "$TMP/penstock.ini"
+printf '%s\n' '[port net]' "vf_mac = $VF_MAC" 'vf_trust = on' 'vf_spoofchk = off' >>"$TMP/penstock.ini"
+"$PENSTOCK" init -c "$TMP/penstock.ini" --undo-after 0 >"$TMP/init.log" 2>&1 || fail "init fails"
+check_vf
 
-start_check $COUNT --seed 1
-client_sends_all "$NGTCP2" --count $COUNT --seed 1 --connections 2
+serve "$TMP/penstock.ini"
+mode=$(mode)
+[[ $mode = *net_e1000_igb_vf* ]] || fail "the port's mode is \"$mode\""
+start_check "$COUNT" --seed 1
+client_sends_all "$NGTCP2" --count "$COUNT" --seed 1 --connections 2
 end_check
 stop "$PENSTOCK_PID"
-give_back
-pass "$COUNT transactions over $mode, byte for byte; VF created, bound, used and given back"
+
+"$PENSTOCK" fini -c "$TMP/penstock.ini" >"$TMP/fini.log" 2>&1 || fail "fini fails"
+[ ! -e "/sys/bus/pci/devices/$VF" ] || fail "the VF is still there"
+ip addr add $SERVER_ADDR/24 dev "$IGB0"
+ip -n "$NSC" neigh del $SERVER_ADDR dev cli
+wait_for 30 client_wire echo $SERVER_ADDR || fail "the port does not answer in the kernel again"
+pass "$COUNT transactions over $mode, byte for byte; the VF made by init and taken back by fini"
