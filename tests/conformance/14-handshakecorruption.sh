@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 start_bed
 CONNECTIONS=50
-for client in ngtcp2 quinn; do
+for client in ngtcp2 quinn quicgo; do
 	run_case $client 100 500-600 "$BASE --corrupt 0.3 --seed 14" "handshakes=50"
 done
 end_case

@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 start_bed
 link="$BASE --rebind 1000:$(by_size 1000 5000)"
-for client in ngtcp2 quinn; do
+for client in ngtcp2 quinn quicgo quiche; do
 	run_case $client $(by_size 2500 8500) 1100-1232 "$link" "version handshakes=1 paths=2"
 done
 end_case

@@ -8,7 +8,7 @@
 start_bed
 FROM2=$SECOND_ADDR
 link="$BASE --rebind 1000:$(by_size 1000 5000)"
-for client in ngtcp2 quinn; do
+for client in ngtcp2 quinn quicgo quiche; do
 	run_case $client $(by_size 2500 8500) 1100-1232 "$link" "version handshakes=1 paths=2"
 done
 end_case

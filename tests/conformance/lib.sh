@@ -19,6 +19,7 @@ SECOND_ADDR=10.77.0.3
 BASE="--delay 15 --rate 10000 --queue 25"
 CASE=$(basename "$0" .sh | cut -d- -f2-)
 CONNECTIONS=1
+MIN_KBPS=0
 FAILED=0
 SHOWN=
 
@@ -44,7 +45,8 @@ has() {
 	quinn) PROGRAM=$QUINN ;;
 	quicgo) PROGRAM=$QUICGO ;;
 	aioquic) PROGRAM=$AIOQUIC ;;
-	quiche) PROGRAM=${QUICHE:-} ;;
+	quiche) PROGRAM=$QUICHE ;;
+	agave) PROGRAM=$AGAVE ;;
 	esac
 	local why
 	why=$( (trap - EXIT; "need_$1") 2>&1) && return
@@ -100,7 +102,7 @@ sources() {
 
 # run_case CLIENT COUNT SIZES "RELAY OPTIONS" "RULES" [CLIENT OPTIONS...]
 run_case() {
-	local name=$1 count=$2 sizes=$3 link=$4 rules=$5 begun facts
+	local name=$1 count=$2 sizes=$3 link=$4 rules=$5 begun ms kbps facts
 	shift 5
 	has "$name" || return 0
 	rm -f "$TMP/keys"
@@ -113,11 +115,11 @@ run_case() {
 		--count "$count" --timeout 90 --connections $CONNECTIONS $(sources "$name" "$count" "$sizes") "$@" \
 		>"$TMP/client.out" 2>"$TMP/client.log"
 	CLIENT_CODE=$?
-	MS=$((($(date +%s%N) - begun) / 1000000))
+	ms=$((($(date +%s%N) - begun) / 1000000))
 	if [ $CLIENT_CODE -ne 0 ]; then
 		stop "$CHECK_PID"
 		end_relay
-		broken "$name" "$(field acked "$TMP/client.out") of $count streams acknowledged after $MS ms"
+		broken "$name" "$(field acked "$TMP/client.out") of $count streams acknowledged after $ms ms"
 		return 0
 	fi
 	if ! wait "$CHECK_PID"; then
@@ -130,9 +132,14 @@ run_case() {
 		broken "$name" "$(field handshakes "$TMP/client.out") handshakes of $CONNECTIONS"
 		return 0
 	fi
+	kbps=$(($(field bytes "$TMP/client.out") * 8 / ms))
+	if [ $kbps -lt $MIN_KBPS ]; then
+		broken "$name" "$kbps kbit/s"
+		return 0
+	fi
 	# shellcheck disable=SC2086
 	if facts=$(python3 "$CONFORMANCE_DIR/capture.py" "$TMP/relay.pcap" "$TMP/keys" $TPU_PORT $rules 2>"$TMP/broken"); then
-		row "$name" ok "$MS ms; $facts"
+		row "$name" ok "$ms ms, $kbps kbit/s; $facts"
 	else
 		broken "$name" "$(tr '\n' ' ' <"$TMP/broken")"
 	fi
