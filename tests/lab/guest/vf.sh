@@ -42,8 +42,8 @@ client_on "$VIRTIO"
 ip -n "$NSC" neigh add $SERVER_ADDR lladdr $VF_MAC dev cli nud permanent
 ip link set dev "$IGB0" up
 write_conf "$TMP/penstock.ini"
-sed -i -e 's/^memory = .*/memory = huge/' -e "s/^device = .*/device = $VF\npf = $IGB0/" "$TMP/penstock.ini"
-printf '%s\n' '[port net]' "vf_mac = $VF_MAC" 'vf_trust = on' 'vf_spoofchk = off' >>"$TMP/penstock.ini"
+port="device = $VF\npf = $IGB0\nvf_mac = $VF_MAC\nvf_trust = on\nvf_spoofchk = off"
+sed -i -e 's/^memory = .*/memory = huge/' -e "s/^device = .*/$port/" "$TMP/penstock.ini"
 "$PENSTOCK" init -c "$TMP/penstock.ini" --undo-after 0 >"$TMP/init.log" 2>&1 || fail "init fails"
 check_vf
 
