@@ -46,10 +46,6 @@ ps_port_unwatch(struct ps_port *p)
 void
 ps_port_hear(struct ps_port *p)
 {
-	/* These may have cost rules or the program: read back at once. */
-	const int look = PS_LINK_MTU | PS_LINK_MASTER | PS_LINK_XDP | PS_LINK_NTUPLE_OFF |
-			 PS_LINK_NTUPLE_ON | PS_LINK_FEATURES | PS_LINK_RINGS | PS_LINK_CHANNELS |
-			 PS_LINK_NAME | PS_LINK_MISSED;
 	struct ps_err e;
 	char text[256];
 	int changes;
@@ -68,14 +64,7 @@ ps_port_hear(struct ps_port *p)
 		return;
 	ps_log(changes & PS_LINK_XDP ? PS_LOG_DEBUG : PS_LOG_INFO, "[port %s] %s: %s",
 		p->conf->name, p->ifname, ps_link_change_text(changes, text, sizeof(text)));
-	if (changes & PS_LINK_GONE)
-		ps_watch_post(&p->watch, PS_WATCH_REMOVED);
-	if (changes & PS_LINK_MAC)
-		ps_watch_post(&p->watch, PS_WATCH_MAC);
-	if (changes & (PS_LINK_DOWN | PS_LINK_UP))
-		ps_watch_post(&p->watch, PS_WATCH_LINK);
-	if (changes & look)
-		ps_watch_post(&p->watch, PS_WATCH_SETTINGS);
+	ps_watch_link(&p->watch, changes);
 }
 
 static int

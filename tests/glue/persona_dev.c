@@ -67,6 +67,13 @@ close_dev(struct rte_eth_dev *dev)
 }
 
 static int
+reset(struct rte_eth_dev *dev)
+{
+	persona_forget(dev->data->dev_private);
+	return 0;
+}
+
+static int
 info_get(struct rte_eth_dev *dev, struct rte_eth_dev_info *info)
 {
 	(void)dev;
@@ -154,6 +161,7 @@ static const struct eth_dev_ops dev_ops = {
 	.dev_start = start,
 	.dev_stop = stop,
 	.dev_close = close_dev,
+	.dev_reset = reset,
 	.dev_infos_get = info_get,
 	.rx_queue_setup = rx_setup,
 	.tx_queue_setup = tx_setup,

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# penstock run on the persona drivers, as a plugin: rules installed and proven, refused as a whole,
+# lost in silence or by a reset, and put back.
+
+HERE=$(cd "$(dirname "$0")" && pwd)
+. "$HERE/../netns/lib.sh"
+. "$HERE/../netns/ports.sh"
+need_bed
+GLUE=$BUILD/tests-glue
+version=$(dpkg-query -W -f '${source:Version}' libdpdk-dev 2>/dev/null)
+if [ ! -d "$GLUE/sdk-$version" ]; then
+	out=$(bash "$HERE/01-personas.sh" 2>&1) || skip "no driver headers: $(echo "$out" | tail -n 1)"
+fi
+SDK=$GLUE/sdk-$version
+
+begin
+# EAL takes no plugin from below a directory that everybody may write to.
+PLUGINS=$(mktemp -d /run/penstock-glue.XXXXXX) || skip "needs a directory in /run"
+trap 'rm -rf "$PLUGINS"; cleanup' EXIT
+${CC:-gcc} -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -D_GNU_SOURCE -shared -fPIC \
+	-DALLOW_INTERNAL_API -DALLOW_EXPERIMENTAL_API \
+	-I"$SDK/lib/ethdev" -I"$SDK/lib/eal/include" -I"$SDK/drivers/bus/vdev" $(pkg-config --cflags libdpdk) \
+	-o "$PLUGINS/persona.so" "$HERE"/persona_plugin.c "$HERE"/persona_pmd.c "$HERE"/persona_dev.c \
+	-L"$(pkg-config --variable=libdir libdpdk)" -lrte_bus_vdev -lpthread || fail "the plugin does not build against DPDK $version"
+mkfifo "$TMP/orders"
+exec 9<>"$TMP/orders"
+export PERSONA_ORDERS=$TMP/orders
+order() { echo "$*" >&9; }
+# in_nic N: so many rules stand in the NIC, and no dead handle was ever used.
+in_nic() {
+	order check 0
+	wait_for 3 eval 'grep -q "^rules" "$TMP/penstock.log"' || return 1
+	sleep 0.2
+	[ "$(grep '^rules' "$TMP/penstock.log" | tail -n 1)" = "rules $1 violations 0" ]
+}
+
+config() {
+	cat >"$TMP/penstock.ini" <<CONF
+[penstock]
+name = $INSTANCE
+memory = no-huge
+idle = sleep
+watch_ms = 300
+[feed]
+dir = $FEEDS
+size_mb = 4
+$*
+CONF
+}
+service() { printf '[service %s]\nkind = udp\naddress = %s\nport = %s\n' "$@"; }
+# on DEVICE [ARGS...]: the arguments of penstock run.
+on() {
+	local device=$1
+	shift
+	echo "--port" "$device" "$@" -- --no-pci -d "$PLUGINS/persona.so" --vdev "$device"
+}
+start_on() {
+	# shellcheck disable=SC2046
+	spawn penstock "$PENSTOCK" run -c "$TMP/penstock.ini" $(on "$@")
+	PENSTOCK_PID=$PID
+	wait_for 20 serving_somehow || fail "penstock does not start on $1"
+}
+refused_on() {
+	local device=$1 word
+	shift
+	# shellcheck disable=SC2046
+	timeout 30 "$PENSTOCK" run -c "$TMP/penstock.ini" $(on "$device") >"$TMP/refused.out" 2>"$TMP/refused.log"
+	[ $? -eq 1 ] || fail "$device: exit code is not 1"
+	[ "$(wc -l <"$TMP/refused.log")" -eq 1 ] || fail "$device: not one line: $(cat "$TMP/refused.log")"
+	for word in "$@"; do
+		grep -q -- "$word" "$TMP/refused.log" || fail "$device: the line does not say \"$word\": $(cat "$TMP/refused.log")"
+	done
+}
+
+config "$(service a 203.0.113.7 8001; service b any 8002)"
+# What the family cannot do is refused before any call of the driver.
+refused_on net_i40e0 "i40e" "with and without an address" "service"
+# mlx5 counts and dumps: proven at once.
+start_on mlx5_pci0
+[ "$(flows states)" = proven ] || fail "mlx5: rules are $(flows states) at start"
+in_nic 2 || fail "mlx5: $(grep '^rules' "$TMP/penstock.log" | tail -n 1), expected 2"
+# The counters stay, the rules go, and nobody says so.
+order lose 0 silent
+wait_for 3 has_flows losses 1 || fail "mlx5: the loss is not noticed"
+wait_for 5 has_flows proven 2 || fail "mlx5: rules are $(flows states) after the loss"
+log_says "alarm: rules are lost" || fail "mlx5: no alarm in the log"
+in_nic 2 || fail "mlx5: not 2 rules after the loss: $(grep '^rules' "$TMP/penstock.log" | tail -n 1)"
+"$PENSTOCK" flows --verify --name "$INSTANCE" >/dev/null || fail "mlx5: flows --verify"
+# Removal ends it, with code 1.
+order lose 0 remove
+wait_for 5 gone "$PENSTOCK_PID" || fail "mlx5: goes on without its device"
+wait "$PENSTOCK_PID"
+[ $? -eq 1 ] || fail "mlx5: removal does not end with code 1"
+log_says "the device was removed.*left to the kernel" || fail "mlx5: the last line does not name the removal"
+
+# A VF is reset: stopped, reset, brought up, installed.
+config "$(service a 203.0.113.7 8001; service b 203.0.113.7 8002)"
+start_on net_iavf0
+[ "$(flows states)" = created ] || fail "iavf: rules are $(flows states) at start; no packet has come"
+order lose 0 reset
+wait_for 3 has_flows reinstalls 1 || fail "iavf: the reset is not answered"
+log_says "the device was reset" || fail "iavf: the log does not name the reset"
+wait_for 3 has_flows created 2 || fail "iavf: rules are $(flows states) after the reset"
+in_nic 2 || fail "iavf: $(grep '^rules' "$TMP/penstock.log" | tail -n 1), expected 2"
+stop_penstock
+# The same with on_rule_loss = stop.
+start_on net_iavf0 -o penstock.on_rule_loss=stop
+order lose 0 reset
+wait_for 5 gone "$PENSTOCK_PID" || fail "iavf: goes on although on_rule_loss = stop"
+wait "$PENSTOCK_PID"
+[ $? -eq 1 ] || fail "iavf: stop does not end with code 1"
+
+# The driver refuses the 513th rule: none is left, and the program does not start.
+many() { for i in $(seq 0 16 255); do printf 'address%d = ' $((i + 1)); printf "$1.%d," $(seq $i $((i + 14))); printf "$1.%d\n" $((i + 15)); done | sed 's/^address1 /address /'; }
+config "$(for n in 1 2 3; do printf '[service s%d]\nkind = udp\nport = 800%d\n' $n $n; many "203.0.$n"; done)"
+refused_on mlx5_pci0 "mlx5" "rule for s3" "name fewer addresses"
+pass "proven, refused as a whole, lost in silence, reset, removed"
