@@ -357,7 +357,7 @@ run_open(struct bench *b, double *ns, const volatile sig_atomic_t *stop, struct 
 	const struct ps_pkt_key *hp[BURST];
 	struct packet *sealed = calloc(BURST, sizeof(*sealed));
 	const uint8_t *sample[BURST];
-	uint8_t mask[BURST][5];
+	uint8_t mask[BURST][5], secret[PS_HASH_MAX];
 	struct ps_protect *p;
 	int rc = 0;
 
@@ -374,8 +374,10 @@ run_open(struct bench *b, double *ns, const volatile sig_atomic_t *stop, struct 
 		rc = ps_fail(e, ENOTSUP, "this processor lacks AES-NI or PCLMULQDQ");
 		goto out;
 	}
-	for (unsigned int i = 0; i < b->o->conns; i++)
-		ps_random(&key[i], sizeof(key[i]));
+	for (unsigned int i = 0; i < b->o->conns; i++) {
+		ps_random(secret, sizeof(secret));
+		ps_pkt_key_derive(&key[i], PS_AES_128_GCM_SHA256, secret);
+	}
 	for (unsigned int rep = 0; rep < b->o->reps; rep++) {
 		uint64_t spent_ns = 0, start_ns, bad = 0;
 

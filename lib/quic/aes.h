@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* Single AES-128 blocks (FIPS 197) with the processor's instructions. Private to protect.c: for
- * header protection, connection ids and random bytes, where a library call per block costs more
- * than the block. Needs AES-NI and SSSE3. */
+/* Single AES blocks (FIPS 197) with the processor's instructions. Private to protect.c: for header
+ * protection (AES-128 and AES-256), connection ids and random bytes (AES-128), where a library call
+ * per block costs more than the block. Needs AES-NI and SSSE3. */
 #ifndef PS_QUIC_AES_H
 #define PS_QUIC_AES_H
 
@@ -11,7 +11,10 @@
 
 #include <immintrin.h>
 
-#define PS_AES_ROUNDS 10
+#define PS_AES_ROUNDS 10 /* of AES-128 */
+#define PS_AES256_PAIRS                                                                            \
+	7 /* of round keys after the key itself; the last one's half is not used                   \
+	   */
 
 struct ps_aes_key {
 	__m128i round[PS_AES_ROUNDS + 1];
@@ -20,18 +23,41 @@ struct ps_aes_key {
 static const uint32_t ps_aes_rcon[PS_AES_ROUNDS] = {
 	0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80, 0x1b, 0x36};
 
-/* The round key after k; n = 0..9. The last AES round applied to four copies of the rotated last
- * word is SubWord with the round constant: ShiftRows changes nothing there. It is faster than
- * AESKEYGENASSIST and takes n at run time. */
+/* k carried on by a transformed word in each of four places. */
 static inline __m128i
-ps_aes_next_key(__m128i k, unsigned int n)
+ps_aes_carry_key(__m128i k, __m128i word)
 {
-	__m128i word = _mm_shuffle_epi8(k, _mm_set1_epi32(0x0c0f0e0d));
-
-	word = _mm_aesenclast_si128(word, _mm_set1_epi32((int)ps_aes_rcon[n]));
 	k = _mm_xor_si128(k, _mm_slli_si128(k, 4));
 	k = _mm_xor_si128(k, _mm_slli_si128(k, 8));
 	return _mm_xor_si128(k, word);
+}
+
+/* RotWord and SubWord of the last word of k, with round constant n, four times over. The last AES
+ * round applied to four copies of a word is SubWord with the round constant: ShiftRows changes
+ * nothing there. It is faster than AESKEYGENASSIST and takes n at run time. */
+static inline __m128i
+ps_aes_key_word(__m128i k, unsigned int n)
+{
+	return _mm_aesenclast_si128(_mm_shuffle_epi8(k, _mm_set1_epi32(0x0c0f0e0d)),
+		_mm_set1_epi32((int)ps_aes_rcon[n]));
+}
+
+/* AES-128: the round key after k; n = 0..9. */
+static inline __m128i
+ps_aes_next_key(__m128i k, unsigned int n)
+{
+	return ps_aes_carry_key(k, ps_aes_key_word(k, n));
+}
+
+/* AES-256: the round keys after the pair k; n = 0..6. */
+static inline void
+ps_aes_next_pair(__m128i k[2], unsigned int n)
+{
+	__m128i word;
+
+	k[0] = ps_aes_carry_key(k[0], ps_aes_key_word(k[1], n));
+	word = _mm_shuffle_epi32(k[0], 0xff);
+	k[1] = ps_aes_carry_key(k[1], _mm_aesenclast_si128(word, _mm_setzero_si128()));
 }
 
 static inline void
@@ -92,6 +118,31 @@ ps_aes_encrypt_lanes(const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AE
 	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
 		k[j] = ps_aes_next_key(k[j], PS_AES_ROUNDS - 1);
 		block[j] = _mm_aesenclast_si128(block[j], k[j]);
+	}
+}
+
+/* The same under AES-256 keys, of 32 bytes. */
+static inline void
+ps_aes256_encrypt_lanes(const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AES_LANES])
+{
+	__m128i k[PS_AES_LANES][2];
+
+	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+		k[j][0] = _mm_loadu_si128((const __m128i *)key[j]);
+		k[j][1] = _mm_loadu_si128((const __m128i *)(key[j] + 16));
+		block[j] = _mm_xor_si128(block[j], k[j][0]);
+		block[j] = _mm_aesenc_si128(block[j], k[j][1]);
+	}
+	for (unsigned int i = 0; i < PS_AES256_PAIRS - 1; i++) {
+		for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+			ps_aes_next_pair(k[j], i);
+			block[j] = _mm_aesenc_si128(block[j], k[j][0]);
+			block[j] = _mm_aesenc_si128(block[j], k[j][1]);
+		}
+	}
+	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+		ps_aes_next_pair(k[j], PS_AES256_PAIRS - 1);
+		block[j] = _mm_aesenclast_si128(block[j], k[j][0]);
 	}
 }
 

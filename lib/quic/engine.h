@@ -258,7 +258,7 @@ struct conn {
 	struct ps_pkt_key rx_next; /* derived ahead, so that an update takes no longer to try */
 	struct ps_pkt_key rx_old;  /* for packets that were under way at the last update */
 	uint64_t old_until_ns;     /* when rx_old goes */
-	uint8_t rx_secret[PS_SECRET_BYTES], tx_secret[PS_SECRET_BYTES]; /* of rx_next and tx */
+	uint8_t rx_secret[PS_HASH_MAX], tx_secret[PS_HASH_MAX]; /* of rx_next and tx */
 
 	/* receive streams */
 	uint64_t done_base_ns;                /* when done_base last moved */

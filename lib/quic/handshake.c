@@ -301,10 +301,10 @@ step_result(struct ps_quic *q, struct conn *c, struct handshake *hs, enum ps_tls
 		return;
 	}
 	if (hs->io.secret[PS_LEVEL_HANDSHAKE].ready && !hs->handshake_keys) {
-		ps_pkt_key_derive(
-			&hs->rx[PS_LEVEL_HANDSHAKE], hs->io.secret[PS_LEVEL_HANDSHAKE].rx);
-		ps_pkt_key_derive(
-			&hs->tx[PS_LEVEL_HANDSHAKE], hs->io.secret[PS_LEVEL_HANDSHAKE].tx);
+		const struct ps_tls_secret *s = &hs->io.secret[PS_LEVEL_HANDSHAKE];
+
+		ps_pkt_key_derive(&hs->rx[PS_LEVEL_HANDSHAKE], s->suite, s->rx);
+		ps_pkt_key_derive(&hs->tx[PS_LEVEL_HANDSHAKE], s->suite, s->tx);
 		hs->space[PS_LEVEL_HANDSHAKE].last_eliciting_ns = now_ns;
 		hs->handshake_keys = true;
 	}

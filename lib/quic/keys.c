@@ -8,17 +8,17 @@
 #define UPDATE_PACKETS (UINT64_C(1) << 22)       /* half of what AES-GCM may seal under one key */
 #define SEAL_MAX       (2 * UPDATE_PACKETS - 64) /* some are left to say that it is over */
 
-/* hp: the header protection key of that direction, which next may contain. */
+/* The key after k, which next may be; header protection stays. */
 static void
-derive_next(struct ps_pkt_key *next, const uint8_t hp[16], uint8_t *secret)
+derive_next(struct ps_pkt_key *next, const struct ps_pkt_key *k, uint8_t *secret)
 {
-	uint8_t keep[sizeof(next->hp)];
+	struct ps_pkt_key made;
 
-	memcpy(keep, hp, sizeof(keep));
-	ps_secret_update(secret);
-	ps_pkt_key_derive(next, secret);
-	memcpy(next->hp, keep, sizeof(keep));
-	ps_wipe(keep, sizeof(keep));
+	ps_secret_update(k->suite, secret);
+	ps_pkt_key_derive(&made, k->suite, secret);
+	memcpy(made.hp, k->hp, sizeof(made.hp));
+	*next = made;
+	ps_pkt_key_wipe(&made);
 }
 
 void
@@ -26,9 +26,9 @@ keys_install(struct conn *c, const struct ps_tls_secret *s)
 {
 	memcpy(c->rx_secret, s->rx, sizeof(c->rx_secret));
 	memcpy(c->tx_secret, s->tx, sizeof(c->tx_secret));
-	ps_pkt_key_derive(&c->rx, c->rx_secret);
-	ps_pkt_key_derive(&c->tx, c->tx_secret);
-	derive_next(&c->rx_next, c->rx.hp, c->rx_secret);
+	ps_pkt_key_derive(&c->rx, s->suite, c->rx_secret);
+	ps_pkt_key_derive(&c->tx, s->suite, c->tx_secret);
+	derive_next(&c->rx_next, &c->rx, c->rx_secret);
 	c->keys = true;
 }
 
@@ -37,8 +37,8 @@ turn(struct conn *c)
 {
 	c->rx_old = c->rx;
 	c->rx = c->rx_next;
-	derive_next(&c->rx_next, c->rx.hp, c->rx_secret);
-	derive_next(&c->tx, c->tx.hp, c->tx_secret);
+	derive_next(&c->rx_next, &c->rx, c->rx_secret);
+	derive_next(&c->tx, &c->tx, c->tx_secret);
 	c->phase = !c->phase;
 	c->phase_tx_pn = c->app.tx_next;
 }

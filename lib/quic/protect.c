@@ -13,6 +13,7 @@
 #include <intel-ipsec-mb.h>
 
 #include "aes.h"
+#include "chacha.h"
 #include "hkdf.h"
 #include "protect_internal.h"
 #include "ps_be.h"
@@ -20,18 +21,25 @@
 #define CACHE_LINE 64
 
 _Static_assert(sizeof(struct gcm_key_data) % CACHE_LINE == 0, "compile with -DLINUX");
-_Static_assert(sizeof(struct ps_pkt_key) == 48, "keys of two directions share few cache lines");
+_Static_assert(PS_CHACHA_LANES == PS_AES_LANES, "masks are made in the same groups");
+_Static_assert(
+	sizeof(struct ps_pkt_key) == 80 && offsetof(struct ps_pkt_key, hp) + 16 <= CACHE_LINE,
+	"the key of a packet takes few cache lines");
 
 struct ps_protect {
-	/* The library's code for this processor. Its functions for GCM keep nothing in the
-	 * manager, so that it is given back once these are known. */
-	aes_gcm_pre_t pre;
-	aes_gcm_enc_dec_t seal, open;
+	/* The library's code for this processor, of GCM by suite. These functions keep nothing in
+	 * the manager, so that it is given back once they are known. */
+	aes_gcm_pre_t pre[2];
+	aes_gcm_enc_dec_t seal[2], open[2];
+	chacha_poly_init_t chacha_init;
+	chacha_poly_enc_dec_update_t chacha_seal, chacha_open;
+	chacha_poly_finalize_t chacha_finalize;
 	uint32_t mask;         /* of the cache: lines - 1 */
 	uint32_t next;         /* line that the next key takes: the oldest */
 	uint64_t expansions;   /* keys expanded so far */
 	uint64_t random_count; /* blocks drawn */
 	struct gcm_context_data ctx;
+	struct chacha20_poly1305_context_data chacha;
 	struct ps_aes_key cid_make, cid_read, reset, random;
 	struct gcm_key_data retry, token;
 	struct gcm_key_data line[];
@@ -47,9 +55,16 @@ take_functions(struct ps_protect *p)
 		return false;
 	init_mb_mgr_auto(mgr, NULL);
 	ok = imb_get_errno(mgr) == 0;
-	p->pre = mgr->gcm128_pre;
-	p->seal = mgr->gcm128_enc;
-	p->open = mgr->gcm128_dec;
+	p->pre[PS_AES_128_GCM_SHA256] = mgr->gcm128_pre;
+	p->seal[PS_AES_128_GCM_SHA256] = mgr->gcm128_enc;
+	p->open[PS_AES_128_GCM_SHA256] = mgr->gcm128_dec;
+	p->pre[PS_AES_256_GCM_SHA384] = mgr->gcm256_pre;
+	p->seal[PS_AES_256_GCM_SHA384] = mgr->gcm256_enc;
+	p->open[PS_AES_256_GCM_SHA384] = mgr->gcm256_dec;
+	p->chacha_init = mgr->chacha20_poly1305_init;
+	p->chacha_seal = mgr->chacha20_poly1305_enc_update;
+	p->chacha_open = mgr->chacha20_poly1305_dec_update;
+	p->chacha_finalize = mgr->chacha20_poly1305_finalize;
 	free_mb_mgr(mgr);
 	return ok;
 }
@@ -78,7 +93,7 @@ ps_protect_new(void *mem, uint32_t cache_keys)
 	if (!take_functions(p))
 		return NULL;
 	p->mask = cache_keys - 1;
-	p->pre(retry_key, &p->retry);
+	p->pre[PS_AES_128_GCM_SHA256](retry_key, &p->retry);
 	ps_random(key, sizeof(key));
 	ps_aes_expand(&p->random, key);
 	ps_wipe(key, sizeof(key));
@@ -98,18 +113,22 @@ ps_protect_wipe(struct ps_protect *p)
 }
 
 void
-ps_pkt_key_derive(struct ps_pkt_key *k, const uint8_t secret[PS_SECRET_BYTES])
+ps_pkt_key_derive(struct ps_pkt_key *k, enum ps_suite suite, const uint8_t *secret)
 {
-	ps_hkdf_expand_label(k->key, sizeof(k->key), secret, "quic key");
-	ps_hkdf_expand_label(k->hp, sizeof(k->hp), secret, "quic hp");
-	ps_hkdf_expand_label(k->iv, sizeof(k->iv), secret, "quic iv");
-	k->cached = 0;
+	size_t hash = ps_suite_hash_bytes(suite), len = ps_suite_key_bytes(suite);
+
+	*k = (struct ps_pkt_key){.suite = suite};
+	ps_hkdf_expand_label(hash, k->key, len, secret, "quic key");
+	ps_hkdf_expand_label(hash, k->hp, len, secret, "quic hp");
+	ps_hkdf_expand_label(hash, k->iv, sizeof(k->iv), secret, "quic iv");
 }
 
 void
-ps_secret_update(uint8_t secret[PS_SECRET_BYTES])
+ps_secret_update(enum ps_suite suite, uint8_t *secret)
 {
-	ps_hkdf_expand_label(secret, PS_SECRET_BYTES, secret, "quic ku");
+	size_t hash = ps_suite_hash_bytes(suite);
+
+	ps_hkdf_expand_label(hash, secret, hash, secret, "quic ku");
 }
 
 void
@@ -118,14 +137,14 @@ ps_initial_keys(
 {
 	static const uint8_t salt[20] = {0x38, 0x76, 0x2c, 0xf7, 0xf5, 0x59, 0x34, 0xb3, 0x4d, 0x17,
 		0x9a, 0xe6, 0xa4, 0xc8, 0x0c, 0xad, 0xcc, 0xbb, 0x7f, 0x0a};
-	uint8_t initial[PS_SECRET_BYTES], secret[PS_SECRET_BYTES];
+	uint8_t initial[32], secret[32];
 
 	/* Anyone can compute these: nothing to wipe. */
-	ps_hkdf_extract(initial, salt, sizeof(salt), dcid, dcid_len);
-	ps_hkdf_expand_label(secret, sizeof(secret), initial, "client in");
-	ps_pkt_key_derive(client, secret);
-	ps_hkdf_expand_label(secret, sizeof(secret), initial, "server in");
-	ps_pkt_key_derive(server, secret);
+	ps_hkdf_extract(sizeof(initial), initial, salt, sizeof(salt), dcid, dcid_len);
+	ps_hkdf_expand_label(sizeof(initial), secret, sizeof(secret), initial, "client in");
+	ps_pkt_key_derive(client, PS_AES_128_GCM_SHA256, secret);
+	ps_hkdf_expand_label(sizeof(initial), secret, sizeof(secret), initial, "server in");
+	ps_pkt_key_derive(server, PS_AES_128_GCM_SHA256, secret);
 }
 
 void
@@ -134,18 +153,27 @@ ps_pkt_key_wipe(struct ps_pkt_key *k)
 	ps_wipe(k, sizeof(*k));
 }
 
-/* Round key 0 of AES is the raw key itself, so an expanded key tells whose it is and needs no tag
- * beside it: a hint gone stale, or made by another ps_protect, cannot match. Round key 1 keeps an
- * all-zero key from matching a line never used. */
 static inline bool
-holds(const struct gcm_key_data *line, const uint8_t key[16])
+same_block(__m128i a, __m128i b)
 {
-	const __m128i *round = (const __m128i *)line->expanded_keys;
-	__m128i same =
-		_mm_cmpeq_epi8(_mm_load_si128(&round[0]), _mm_loadu_si128((const void *)key));
-	__m128i empty = _mm_cmpeq_epi8(_mm_load_si128(&round[1]), _mm_setzero_si128());
+	return _mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) == 0xffff;
+}
 
-	return _mm_movemask_epi8(same) == 0xffff && _mm_movemask_epi8(empty) != 0xffff;
+/* The first round keys of AES are the raw key itself, so an expanded key tells whose it is and
+ * needs no tag beside it: a hint gone stale, or made by another ps_protect, cannot match. The round
+ * key after keeps an all-zero key from matching a line never used. A key of one size does not begin
+ * like one of the other, because a hash made them all. */
+static inline bool
+holds(const struct gcm_key_data *line, const struct ps_pkt_key *k)
+{
+	const __m128i *round = (const __m128i *)line->expanded_keys, *key = (const void *)k->key;
+
+	if (!same_block(_mm_load_si128(&round[0]), _mm_loadu_si128(&key[0])))
+		return false;
+	if (k->suite == PS_AES_128_GCM_SHA256)
+		return !same_block(_mm_load_si128(&round[1]), _mm_setzero_si128());
+	return same_block(_mm_load_si128(&round[1]), _mm_loadu_si128(&key[1])) &&
+	       !same_block(_mm_load_si128(&round[2]), _mm_setzero_si128());
 }
 
 static inline const struct gcm_key_data *
@@ -153,11 +181,11 @@ expanded(struct ps_protect *p, struct ps_pkt_key *k)
 {
 	struct gcm_key_data *line = &p->line[k->cached & p->mask];
 
-	if (__builtin_expect(holds(line, k->key), 1))
+	if (__builtin_expect(holds(line, k), 1))
 		return line;
 	k->cached = p->next++ & p->mask;
 	line = &p->line[k->cached];
-	p->pre(k->key, line);
+	p->pre[k->suite](k->key, line);
 	p->expansions++;
 	return line;
 }
@@ -167,6 +195,8 @@ ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
 {
 	const char *line = (const char *)&p->line[k->cached & p->mask];
 
+	if (k->suite == PS_CHACHA20_POLY1305_SHA256)
+		return;
 	for (size_t i = 0; i < sizeof(p->line[0]); i += CACHE_LINE)
 		__builtin_prefetch(line + i);
 }
@@ -182,10 +212,23 @@ make_nonce(uint8_t nonce[12], const uint8_t iv[12], uint64_t pn)
 static inline bool
 tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AEAD_TAG])
 {
-	__m128i same =
-		_mm_cmpeq_epi8(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
+	return same_block(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
+}
 
-	return _mm_movemask_epi8(same) == 0xffff;
+/* Four lanes of suites other than the first: each of them does all lanes, of which the caller takes
+ * its own. block[0]: the samples. */
+__attribute__((noinline)) static void
+other_masks(
+	const uint8_t *const key[PS_AES_LANES], __m128i block[][PS_AES_LANES], unsigned int suites)
+{
+	__m128i *aes = block[PS_AES_256_GCM_SHA384], *chacha = block[PS_CHACHA20_POLY1305_SHA256];
+
+	memcpy(aes, block[0], sizeof(block[0]));
+	memcpy(chacha, block[0], sizeof(block[0]));
+	if ((suites >> PS_AES_256_GCM_SHA384 & 1) != 0)
+		ps_aes256_encrypt_lanes(key, aes);
+	if ((suites >> PS_CHACHA20_POLY1305_SHA256 & 1) != 0)
+		ps_chacha_lanes(key, chacha);
 }
 
 void
@@ -194,18 +237,24 @@ ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[
 {
 	for (unsigned int i = 0; i < n; i += PS_AES_LANES) {
 		const uint8_t *key[PS_AES_LANES];
-		__m128i block[PS_AES_LANES];
+		__m128i block[PS_SUITES][PS_AES_LANES];
+		unsigned int suites = 0; /* bit of each that occurs */
 
 		/* Lanes beyond the last packet repeat it. */
 		for (unsigned int j = 0; j < PS_AES_LANES; j++) {
 			unsigned int at = i + j < n ? i + j : n - 1;
 
 			key[j] = keys[at]->hp;
-			block[j] = _mm_loadu_si128((const void *)samples[at]);
+			suites |= 1u << keys[at]->suite;
+			block[PS_AES_128_GCM_SHA256][j] =
+				_mm_loadu_si128((const void *)samples[at]);
 		}
-		ps_aes_encrypt_lanes(key, block);
+		if (__builtin_expect(suites != 1u << PS_AES_128_GCM_SHA256, 0))
+			other_masks(key, block, suites);
+		if (__builtin_expect((suites >> PS_AES_128_GCM_SHA256 & 1) != 0, 1))
+			ps_aes_encrypt_lanes(key, block[PS_AES_128_GCM_SHA256]);
 		for (unsigned int j = 0; j < PS_AES_LANES && i + j < n; j++)
-			memcpy(masks[i + j], &block[j], 5);
+			memcpy(masks[i + j], &block[keys[i + j]->suite][j], 5);
 	}
 }
 
@@ -217,8 +266,14 @@ ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, s
 	uint8_t nonce[12], tag[PS_AEAD_TAG];
 
 	make_nonce(nonce, k->iv, pn);
-	p->open(expanded(p, k), &p->ctx, text, text, clear_len, nonce, pkt, aad_len, tag,
-		sizeof(tag));
+	if (__builtin_expect(k->suite == PS_CHACHA20_POLY1305_SHA256, 0)) {
+		p->chacha_init(k->key, &p->chacha, nonce, pkt, aad_len);
+		p->chacha_open(k->key, &p->chacha, text, text, clear_len);
+		p->chacha_finalize(&p->chacha, tag, sizeof(tag));
+	} else {
+		p->open[k->suite](expanded(p, k), &p->ctx, text, text, clear_len, nonce, pkt,
+			aad_len, tag, sizeof(tag));
+	}
 	return tag_equal(tag, text + clear_len);
 }
 
@@ -233,8 +288,14 @@ ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, s
 
 	assert(pn_len >= 1 && pn_len <= 4 && pn_len + text_len >= 4);
 	make_nonce(nonce, k->iv, pn);
-	p->seal(expanded(p, k), &p->ctx, text, text, text_len, nonce, pkt, hdr_len, text + text_len,
-		PS_AEAD_TAG);
+	if (__builtin_expect(k->suite == PS_CHACHA20_POLY1305_SHA256, 0)) {
+		p->chacha_init(k->key, &p->chacha, nonce, pkt, hdr_len);
+		p->chacha_seal(k->key, &p->chacha, text, text, text_len);
+		p->chacha_finalize(&p->chacha, text + text_len, PS_AEAD_TAG);
+	} else {
+		p->seal[k->suite](expanded(p, k), &p->ctx, text, text, text_len, nonce, pkt,
+			hdr_len, text + text_len, PS_AEAD_TAG);
+	}
 	ps_hp_masks(keys, samples, mask, 1);
 	pkt[0] ^= mask[0][0] & (pkt[0] & 0x80 ? 0x0f : 0x1f);
 	for (unsigned int i = 0; i < pn_len; i++)
@@ -253,8 +314,8 @@ ps_retry_tag(struct ps_protect *p, const struct ps_cid *odcid, const uint8_t *re
 	pseudo[0] = odcid->len;
 	memcpy(pseudo + 1, odcid->id, odcid->len);
 	memcpy(pseudo + 1 + odcid->len, retry, len);
-	p->seal(&p->retry, &p->ctx, pseudo, pseudo, 0, nonce, pseudo, 1 + odcid->len + len, tag,
-		PS_AEAD_TAG);
+	p->seal[PS_AES_128_GCM_SHA256](&p->retry, &p->ctx, pseudo, pseudo, 0, nonce, pseudo,
+		1 + odcid->len + len, tag, PS_AEAD_TAG);
 }
 
 void
@@ -262,7 +323,7 @@ ps_protect_static_keys(struct ps_protect *p, const struct ps_static_keys *keys)
 {
 	ps_aes_expand(&p->cid_make, keys->cid_key);
 	ps_aes_invert(&p->cid_read, &p->cid_make);
-	p->pre(keys->token_key, &p->token);
+	p->pre[PS_AES_128_GCM_SHA256](keys->token_key, &p->token);
 	ps_aes_expand(&p->reset, keys->reset_key);
 }
 
@@ -307,7 +368,8 @@ void
 ps_token_seal(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad, size_t aad_len,
 	uint8_t *text, size_t len, uint8_t tag[PS_AEAD_TAG])
 {
-	p->seal(&p->token, &p->ctx, text, text, len, nonce, aad, aad_len, tag, PS_AEAD_TAG);
+	p->seal[PS_AES_128_GCM_SHA256](
+		&p->token, &p->ctx, text, text, len, nonce, aad, aad_len, tag, PS_AEAD_TAG);
 }
 
 bool
@@ -316,7 +378,8 @@ ps_token_open(struct ps_protect *p, const uint8_t nonce[12], const uint8_t *aad,
 {
 	uint8_t computed[PS_AEAD_TAG];
 
-	p->open(&p->token, &p->ctx, text, text, len, nonce, aad, aad_len, computed, PS_AEAD_TAG);
+	p->open[PS_AES_128_GCM_SHA256](
+		&p->token, &p->ctx, text, text, len, nonce, aad, aad_len, computed, PS_AEAD_TAG);
 	return tag_equal(computed, tag);
 }
 

@@ -4,9 +4,10 @@
 /* Packet protection (RFC 9001 section 5), connection ids and Retry tokens: everything that needs a
  * cipher. protect.c names intel-ipsec-mb, hkdf.c names nettle, and no other file names either.
  *
- * A connection keeps raw keys (44 bytes a direction). Expanded keys (1 KB and more) live in a
- * bounded cache of the ps_protect that all connections of one thread share: they are made once and
- * reused until another connection needs the place. One thread per ps_protect; no allocation. */
+ * A connection keeps raw keys (80 bytes a direction). Expanded keys of AES (1 KB and more) live in
+ * a bounded cache of the ps_protect that all connections of one thread share: they are made once
+ * and reused until another connection needs the place. ChaCha20 has none. One thread per
+ * ps_protect; no allocation. */
 #ifndef PS_QUIC_PROTECT_H
 #define PS_QUIC_PROTECT_H
 
@@ -15,17 +16,17 @@
 #include <stdint.h>
 
 #include "ps_datagram.h"
+#include "suite.h"
 #include "wire.h"
 
-#define PS_SECRET_BYTES 32 /* SHA-256 */
-
-/* One direction of one level: TLS_AES_128_GCM_SHA256. */
+/* One direction of one level. What AES-128 needs is in the first 64 bytes. */
 struct ps_pkt_key {
-	uint8_t key[16];
-	uint8_t hp[16];
+	uint8_t key[32]; /* ps_suite_key_bytes() of them, the rest 0; so is hp */
 	uint8_t iv[12];
-	uint32_t cached; /* hint: the cache line that holds the expanded key, checked on use; 0 is
-			  * always right to start with */
+	uint32_t suite : 2;   /* enum ps_suite */
+	uint32_t cached : 30; /* hint: the cache line that holds the expanded key, checked on use; 0
+			       * is always right to start with */
+	uint8_t hp[32];
 };
 
 struct ps_protect;
@@ -42,10 +43,10 @@ void ps_protect_wipe(struct ps_protect *p);
 
 /* -- keys, RFC 9001 section 5.1 and 5.2 -- */
 
-/* Key, IV and header-protection key from a traffic secret. */
-void ps_pkt_key_derive(struct ps_pkt_key *k, const uint8_t secret[PS_SECRET_BYTES]);
+/* Key, IV and header-protection key from a traffic secret, as long as the suite's hash. */
+void ps_pkt_key_derive(struct ps_pkt_key *k, enum ps_suite suite, const uint8_t *secret);
 /* The next secret of a key update, section 6.1. */
-void ps_secret_update(uint8_t secret[PS_SECRET_BYTES]);
+void ps_secret_update(enum ps_suite suite, uint8_t *secret);
 /* Both directions of the Initial level from the client's first destination connection id. */
 void ps_initial_keys(
 	struct ps_pkt_key *client, struct ps_pkt_key *server, const uint8_t *dcid, size_t dcid_len);
@@ -55,8 +56,8 @@ void ps_pkt_key_wipe(struct ps_pkt_key *k);
 
 /* -- packets, sections 5.3 and 5.4 -- */
 
-/* Header-protection masks for n packets, one AES block each (section 5.4.3); inline AES, no
- * library. */
+/* Header-protection masks for n packets of any suites, one block of AES or ChaCha20 each (sections
+ * 5.4.3 and 5.4.4); inline, no library. */
 void ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
 	uint8_t masks[][5], unsigned int n);
 

@@ -3,7 +3,9 @@
 
 #include "engine.h"
 
-#define FORGED_MAX (UINT64_C(1) << 36) /* within the integrity limit of every cipher */
+/* Packets of one connection that may fail to verify: integrity limits of RFC 9001 section 6.6. */
+#define FORGED_MAX_GCM    (UINT64_C(1) << 52)
+#define FORGED_MAX_CHACHA (UINT64_C(1) << 36)
 
 /* A short-header packet of the burst, in stages. */
 struct short_packet {
@@ -326,11 +328,13 @@ static void
 not_verified(struct ps_quic *q, struct short_packet *s, uint64_t now_ns)
 {
 	struct conn *c = s->c;
+	uint64_t forged_max =
+		c->rx.suite == PS_CHACHA20_POLY1305_SHA256 ? FORGED_MAX_CHACHA : FORGED_MAX_GCM;
 
 	ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
 	if (reset_received(c, s->dg->data, s->dg->len))
 		conn_reset(q, c, now_ns);
-	else if (++c->forged >= FORGED_MAX) /* RFC 9001 section 6.6 */
+	else if (++c->forged >= forged_max) /* RFC 9001 section 6.6 */
 		conn_close(q, c, false, PS_QUIC_AEAD_LIMIT_REACHED, 0, "", now_ns);
 }
 

@@ -427,18 +427,18 @@ ps_tls_free(struct ps_tls *t)
 
 void
 ps_tls_key_log_line(const struct ps_tls_config *c, const char *label,
-	const uint8_t client_random[32], const uint8_t secret[32])
+	const uint8_t client_random[32], const uint8_t *secret, size_t len)
 {
 	char line[256];
 	int n;
 
 	if (c->key_log == NULL)
 		return;
-	n = snprintf(line, sizeof(line) - 2 * 64 - 1, "%.64s ", label);
+	n = snprintf(line, sizeof(line) - 2 * (32 + PS_HASH_MAX) - 1, "%.64s ", label);
 	for (int i = 0; i < 32; i++)
 		n += snprintf(line + n, 3, "%02x", client_random[i]);
 	line[n++] = ' ';
-	for (int i = 0; i < 32; i++)
+	for (size_t i = 0; i < len; i++)
 		n += snprintf(line + n, 3, "%02x", secret[i]);
 	c->key_log(c->key_log_ctx, line);
 	explicit_bzero(line, sizeof(line));

@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "ps_err.h"
+#include "suite.h"
 #include "tparam.h"
 
 /* Encryption levels that carry CRYPTO frames, in order; also packet-number spaces. */
@@ -47,8 +48,9 @@ enum ps_tls_result {
 };
 
 struct ps_tls_secret {
-	bool ready;             /* both are known */
-	uint8_t rx[32], tx[32]; /* traffic secrets, TLS_AES_128_GCM_SHA256 */
+	bool ready; /* both are known */
+	enum ps_suite suite;
+	uint8_t rx[PS_HASH_MAX], tx[PS_HASH_MAX]; /* traffic secrets, as long as the suite's hash */
 };
 
 struct ps_tls_io {

@@ -59,7 +59,7 @@ extern const struct ps_tls_backend ps_tls_builtin; /* server role only */
 
 /* One line of the key log; label as in SSLKEYLOGFILE. */
 void ps_tls_key_log_line(const struct ps_tls_config *c, const char *label,
-	const uint8_t client_random[32], const uint8_t secret[32]);
+	const uint8_t client_random[32], const uint8_t *secret, size_t len);
 
 /* tls_gnutls.c, for keys that the curves of tls_server.c are not made for: verifies a signature
  * under a SubjectPublicKeyInfo; scheme of RFC 8446 section 4.2.3, which fits the key. Allocates. */

@@ -10,11 +10,12 @@
 
 #include "tls_backend.h"
 
-/* One cipher suite and one group. Every signature scheme of TLS 1.3 stays, because a client may
- * present any certificate; no session id and no ChangeCipherSpec (RFC 9001 section 8.4). */
+/* Our order of cipher suites, for a server as well, and one group. Every signature scheme of
+ * TLS 1.3 stays, because a client may present any certificate; no session id and no
+ * ChangeCipherSpec (RFC 9001 section 8.4). */
 #define PRIORITY                                                                                   \
-	"NONE:+VERS-TLS1.3:+AEAD:+AES-128-GCM:+GROUP-X25519:+SIGN-ALL:+CTYPE-X509:"                \
-	"%DISABLE_TLS13_COMPAT_MODE"
+	"NONE:+VERS-TLS1.3:+AEAD:+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305:+GROUP-X25519:"      \
+	"+SIGN-ALL:+CTYPE-X509:%SERVER_PRECEDENCE:%DISABLE_TLS13_COMPAT_MODE"
 
 #define QUIC_TRANSPORT_PARAMETERS 0x39 /* extension number, RFC 9001 section 8.2 */
 
@@ -78,6 +79,24 @@ take_output(gnutls_session_t gs, gnutls_record_encryption_level_t level,
 	return 0;
 }
 
+static bool
+suite_of(gnutls_session_t gs, enum ps_suite *suite)
+{
+	switch (gnutls_cipher_get(gs)) {
+	case GNUTLS_CIPHER_AES_128_GCM:
+		*suite = PS_AES_128_GCM_SHA256;
+		return true;
+	case GNUTLS_CIPHER_AES_256_GCM:
+		*suite = PS_AES_256_GCM_SHA384;
+		return true;
+	case GNUTLS_CIPHER_CHACHA20_POLY1305:
+		*suite = PS_CHACHA20_POLY1305_SHA256;
+		return true;
+	default: /* a client's own priority string may list more */
+		return false;
+	}
+}
+
 static int
 take_secrets(gnutls_session_t gs, gnutls_record_encryption_level_t level, const void *rx,
 	const void *tx, size_t size)
@@ -88,10 +107,10 @@ take_secrets(gnutls_session_t gs, gnutls_record_encryption_level_t level, const 
 
 	if (level == GNUTLS_ENCRYPTION_LEVEL_EARLY)
 		return 0; /* 0-RTT is neither offered nor accepted */
-	if (size != sizeof(secret->rx))
-		return GNUTLS_E_INTERNAL_ERROR;
 	l = level == GNUTLS_ENCRYPTION_LEVEL_HANDSHAKE ? PS_LEVEL_HANDSHAKE : PS_LEVEL_APP;
 	secret = &h->io->secret[l];
+	if (!suite_of(gs, &secret->suite) || size != ps_suite_hash_bytes(secret->suite))
+		return GNUTLS_E_INTERNAL_ERROR;
 	if (rx != NULL) {
 		memcpy(secret->rx, rx, size);
 		h->have_rx[l] = true;
@@ -171,8 +190,9 @@ log_secret(gnutls_session_t gs, const char *label, const gnutls_datum_t *secret)
 	gnutls_datum_t client, server;
 
 	gnutls_session_get_random(gs, &client, &server);
-	if (client.size == 32 && secret->size == 32)
-		ps_tls_key_log_line(&h->lib->config, label, client.data, secret->data);
+	if (client.size == 32 && secret->size <= PS_HASH_MAX)
+		ps_tls_key_log_line(
+			&h->lib->config, label, client.data, secret->data, secret->size);
 	return 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* A TLS 1.3 server for QUIC that speaks one cipher suite, one group and one kind of key of its own:
- * RFC 8446 with mandatory client certificates, RFC 7250 raw public keys if the client likes, no
- * tickets, no pre-shared keys, no early data.
+/* A TLS 1.3 server for QUIC that speaks one group and one kind of key of its own: RFC 8446 with
+ * mandatory client certificates, RFC 7250 raw public keys if the client likes, no tickets, no
+ * pre-shared keys, no early data.
  *
  * No heap after creation. Messages are not copied: they are parsed where the caller keeps them, and
  * a handshake remembers where. Each public-key operation is a point where a step can stop and
@@ -33,7 +33,7 @@ enum state {
 };
 
 struct ps_tls_handshake {
-	struct ps_sha256 transcript;
+	struct ps_hash transcript; /* from the first hello on, which says with what hash */
 	struct ps_tls_lib *lib;
 	struct ps_tls_io *io;
 	const uint8_t *next, *end; /* input not consumed yet, in the caller's memory */
@@ -43,11 +43,12 @@ struct ps_tls_handshake {
 	uint16_t hello_len; /* of our ServerHello, written but not yet announced */
 	int8_t client_cert_type, server_cert_type; /* negotiated; -1: not talked about */
 	bool one_certificate;
-	uint8_t secret[32]; /* in turn: our X25519 key, the handshake secret, the client's Finished
-			     * key */
+	uint8_t suite;               /* enum ps_suite, negotiated */
+	uint8_t secret[PS_HASH_MAX]; /* in turn: our X25519 key, the handshake secret, the client's
+				      * Finished key */
 };
 
-_Static_assert(sizeof(struct ps_tls_handshake) - sizeof(struct ps_sha256) <= 256,
+_Static_assert(sizeof(struct ps_tls_handshake) - sizeof(struct ps_hash) <= 256,
 	"a handshake's state stays small");
 _Static_assert(PS_TLS_AUTH_MAX + 2 * 128 <= PS_TLS_OUT_MAX, "a server's flight fits");
 _Static_assert(2 * PS_TLS_HELLO_MAX <= PS_TLS_OUT_MAX, "two hellos fit");
@@ -75,8 +76,8 @@ draw(struct ps_tls_lib *lib, uint8_t out[32])
 {
 	static const uint8_t output = 1, next = 2;
 
-	ps_hkdf_extract(out, lib->random_key, 32, &output, 1);
-	ps_hkdf_extract(lib->random_key, lib->random_key, 32, &next, 1);
+	ps_hkdf_extract(32, out, lib->random_key, 32, &output, 1);
+	ps_hkdf_extract(32, lib->random_key, lib->random_key, 32, &next, 1);
 }
 
 static void
@@ -120,8 +121,11 @@ read_hello(struct ps_tls_handshake *h, const uint8_t *msg, size_t len)
 		&hello, msg + TLS_HEADER_BYTES, len - TLS_HEADER_BYTES, h->lib->alpn);
 	if (alert != 0)
 		return alert;
-	if (hello.share == NULL && h->state == WAIT_SECOND_HELLO)
+	if (h->state == WAIT_SECOND_HELLO && (hello.share == NULL || hello.suite != h->suite))
 		return PS_TLS_ALERT_ILLEGAL_PARAMETER;
+	if (h->state == WAIT_HELLO)
+		ps_hash_init(&h->transcript, ps_suite_hash_bytes(hello.suite));
+	h->suite = hello.suite;
 	if (hello.share != NULL) { /* of the last hello, not of one that is sent again */
 		memcpy(io->peer_tp, hello.tp, hello.tp_len);
 		io->peer_tp_len = hello.tp_len;
@@ -130,7 +134,7 @@ read_hello(struct ps_tls_handshake *h, const uint8_t *msg, size_t len)
 	h->client_share = hello.share;
 	h->client_cert_type = (int8_t)hello.client_cert_type;
 	h->server_cert_type = (int8_t)hello.server_cert_type;
-	ps_sha256_update(&h->transcript, msg, len);
+	ps_hash_update(&h->transcript, msg, len);
 	return 0;
 }
 
@@ -138,15 +142,15 @@ read_hello(struct ps_tls_handshake *h, const uint8_t *msg, size_t len)
 static void
 ask_again(struct ps_tls_handshake *h)
 {
-	uint8_t hash[32], stand_in[TLS_HEADER_BYTES + 32];
+	uint8_t hash[PS_HASH_MAX], stand_in[TLS_HEADER_BYTES + PS_HASH_MAX];
 	uint8_t *out = h->io->out[PS_LEVEL_INITIAL], *end;
 
-	ps_sha256_peek(&h->transcript, hash);
-	ps_sha256_init(&h->transcript);
-	ps_tls_put_message_hash(stand_in, hash);
-	ps_sha256_update(&h->transcript, stand_in, sizeof(stand_in));
-	end = ps_tls_put_server_hello(out, NULL, NULL);
-	ps_sha256_update(&h->transcript, out, (size_t)(end - out));
+	ps_hash_peek(&h->transcript, hash);
+	end = ps_tls_put_message_hash(stand_in, hash, h->transcript.bytes);
+	ps_hash_init(&h->transcript, h->transcript.bytes);
+	ps_hash_update(&h->transcript, stand_in, (size_t)(end - stand_in));
+	end = ps_tls_put_server_hello(out, h->suite, NULL, NULL);
+	ps_hash_update(&h->transcript, out, (size_t)(end - out));
 	h->io->out_len[PS_LEVEL_INITIAL] = (uint16_t)(end - out);
 }
 
@@ -159,9 +163,9 @@ put_hello(struct ps_tls_handshake *h, const struct share *ours)
 	uint8_t random[TLS_RANDOM_BYTES];
 
 	draw(h->lib, random);
-	end = ps_tls_put_server_hello(out, random, ours->public);
+	end = ps_tls_put_server_hello(out, h->suite, random, ours->public);
 	h->hello_len = (uint16_t)(end - out);
-	ps_sha256_update(&h->transcript, out, h->hello_len);
+	ps_hash_update(&h->transcript, out, h->hello_len);
 }
 
 static bool
@@ -179,7 +183,7 @@ choose_share(struct ps_tls_handshake *h, struct ps_tls_work *w)
 		return false;
 	}
 	put_hello(h, &s);
-	memcpy(h->secret, s.secret, sizeof(h->secret));
+	memcpy(h->secret, s.secret, sizeof(s.secret));
 	ps_wipe(&s, sizeof(s));
 	return true;
 }
@@ -192,9 +196,9 @@ log_secrets(const struct ps_tls_handshake *h, enum ps_level level)
 	bool app = level == PS_LEVEL_APP;
 
 	ps_tls_key_log_line(c, app ? "CLIENT_TRAFFIC_SECRET_0" : "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
-		h->client_random, s->rx);
+		h->client_random, s->rx, h->transcript.bytes);
 	ps_tls_key_log_line(c, app ? "SERVER_TRAFFIC_SECRET_0" : "SERVER_HANDSHAKE_TRAFFIC_SECRET",
-		h->client_random, s->tx);
+		h->client_random, s->tx, h->transcript.bytes);
 }
 
 /* Everything of our second flight that needs no private key. */
@@ -211,7 +215,7 @@ put_parameters(struct ps_tls_handshake *h)
 		p = ps_tls_put_certificate(p, lib->spki, sizeof(lib->spki));
 	else
 		p = ps_tls_put_certificate(p, lib->cert, lib->cert_len);
-	ps_sha256_update(&h->transcript, out, (size_t)(p - out));
+	ps_hash_update(&h->transcript, out, (size_t)(p - out));
 	io->out_len[PS_LEVEL_HANDSHAKE] = (uint16_t)(p - out);
 }
 
@@ -226,6 +230,7 @@ derive(struct ps_tls_handshake *h)
 		return PS_TLS_ALERT_ILLEGAL_PARAMETER; /* section 7.4.2 */
 	ps_tls_handshake_secrets(h->secret, s->rx, s->tx, shared, &h->transcript);
 	ps_wipe(shared, sizeof(shared));
+	s->suite = io->secret[PS_LEVEL_APP].suite = h->suite;
 	s->ready = true;
 	log_secrets(h, PS_LEVEL_HANDSHAKE);
 	io->out_len[PS_LEVEL_INITIAL] += h->hello_len;
@@ -238,26 +243,27 @@ sign(struct ps_tls_handshake *h)
 {
 	struct ps_tls_io *io = h->io;
 	uint8_t *out = io->out[PS_LEVEL_HANDSHAKE] + io->out_len[PS_LEVEL_HANDSHAKE], *p = out;
-	uint8_t content[PS_TLS_SIGNED_BYTES], sig[64], verify_data[32], key[32];
+	uint8_t content[PS_TLS_SIGNED_MAX], sig[64], verify_data[PS_HASH_MAX], key[PS_HASH_MAX];
+	size_t len = ps_tls_signed_content(content, true, &h->transcript);
+	size_t hash = h->transcript.bytes;
 
-	ps_tls_signed_content(content, true, &h->transcript);
-	ps_ed25519_sign(sig, content, sizeof(content), h->lib->key);
+	ps_ed25519_sign(sig, content, len, h->lib->key);
 	p = ps_tls_put_certificate_verify(p, sig);
-	ps_sha256_update(&h->transcript, out, (size_t)(p - out));
+	ps_hash_update(&h->transcript, out, (size_t)(p - out));
 
-	ps_tls_finished_key(key, io->secret[PS_LEVEL_HANDSHAKE].tx);
+	ps_tls_finished_key(hash, key, io->secret[PS_LEVEL_HANDSHAKE].tx);
 	ps_tls_finished(verify_data, key, &h->transcript);
 	ps_wipe(key, sizeof(key));
 	out = p;
-	p = ps_tls_put_finished(p, verify_data);
-	ps_sha256_update(&h->transcript, out, (size_t)(p - out));
+	p = ps_tls_put_finished(p, verify_data, hash);
+	ps_hash_update(&h->transcript, out, (size_t)(p - out));
 	io->out_len[PS_LEVEL_HANDSHAKE] = (uint16_t)(p - io->out[PS_LEVEL_HANDSHAKE]);
 
 	/* Known from here on, but not to be used before the client's Finished. */
 	ps_tls_app_secrets(io->secret[PS_LEVEL_APP].rx, io->secret[PS_LEVEL_APP].tx, h->secret,
 		&h->transcript);
 	log_secrets(h, PS_LEVEL_APP);
-	ps_tls_finished_key(h->secret, io->secret[PS_LEVEL_HANDSHAKE].rx);
+	ps_tls_finished_key(hash, h->secret, io->secret[PS_LEVEL_HANDSHAKE].rx);
 }
 
 /* -- the client's second flight -- */
@@ -299,14 +305,13 @@ read_certificate(struct ps_tls_handshake *h, const uint8_t *msg, size_t len)
 static bool
 verifies(const struct ps_tls_handshake *h, uint32_t scheme, const struct ps_tls_read *sig)
 {
-	uint8_t content[PS_TLS_SIGNED_BYTES];
+	uint8_t content[PS_TLS_SIGNED_MAX];
+	size_t len = ps_tls_signed_content(content, false, &h->transcript);
 
-	ps_tls_signed_content(content, false, &h->transcript);
 	if (h->peer.kind != PS_TLS_KEY_ED25519)
 		return ps_tls_verify_slow((uint16_t)scheme, h->peer.spki, h->peer.spki_len, content,
-			sizeof(content), sig->p, sig->left);
-	return sig->left == 64 &&
-	       ps_ed25519_verify(sig->p, content, sizeof(content), h->peer.ed25519);
+			len, sig->p, sig->left);
+	return sig->left == 64 && ps_ed25519_verify(sig->p, content, len, h->peer.ed25519);
 }
 
 /* *wait: the work allowed is not enough; nothing was done. */
@@ -332,12 +337,13 @@ static uint8_t
 read_finished(struct ps_tls_handshake *h, const uint8_t *msg, size_t len)
 {
 	struct ps_tls_io *io = h->io;
-	uint8_t verify_data[32];
+	uint8_t verify_data[PS_HASH_MAX];
+	size_t hash = h->transcript.bytes;
 
-	if (len != TLS_HEADER_BYTES + sizeof(verify_data))
+	if (len != TLS_HEADER_BYTES + hash)
 		return PS_TLS_ALERT_DECODE_ERROR;
 	ps_tls_finished(verify_data, h->secret, &h->transcript);
-	if (!ps_equal(verify_data, msg + TLS_HEADER_BYTES, sizeof(verify_data)))
+	if (!ps_equal(verify_data, msg + TLS_HEADER_BYTES, hash))
 		return PS_TLS_ALERT_DECRYPT_ERROR;
 	if (h->next != h->end)
 		return PS_TLS_ALERT_UNEXPECTED_MESSAGE;
@@ -439,7 +445,7 @@ read_message(struct ps_tls_handshake *h, const uint8_t *msg, size_t len, struct 
 		return alert;
 	}
 	if (alert == 0 && !*wait) {
-		ps_sha256_update(&h->transcript, msg, len);
+		ps_hash_update(&h->transcript, msg, len);
 		h->state++;
 	}
 	return alert;
@@ -497,7 +503,6 @@ begin(struct ps_tls_lib *lib, uint32_t slot, struct ps_tls_io *io)
 	struct ps_tls_handshake *h = &lib->handshake[slot];
 
 	*h = (struct ps_tls_handshake){.lib = lib, .io = io};
-	ps_sha256_init(&h->transcript);
 	return h;
 }
 

@@ -46,7 +46,7 @@ enum {
 enum {
 	TLS_VERSION_1_2 = 0x0303,
 	TLS_VERSION_1_3 = 0x0304,
-	TLS_AES_128_GCM_SHA256 = 0x1301,
+	TLS_FIRST_SUITE = 0x1301, /* the others follow as in enum ps_suite */
 	TLS_GROUP_X25519 = 29,
 };
 
@@ -76,6 +76,7 @@ struct ps_tls_hello {
 	const uint8_t *random;
 	const uint8_t *share; /* X25519; NULL: none sent, but the group is supported */
 	const uint8_t *tp;
+	enum ps_suite suite; /* the one of the client's list that we like best */
 	uint16_t tp_len;
 	int client_cert_type, server_cert_type; /* chosen from the client's list; -1: none sent */
 };
@@ -84,23 +85,23 @@ struct ps_tls_hello {
 uint8_t ps_tls_hello_read(
 	struct ps_tls_hello *h, const uint8_t *body, size_t len, const char *alpn);
 
-/* -- tls_schedule.c: no pre-shared key -- */
+/* -- tls_schedule.c: no pre-shared key. Secrets, keys and verify_data are as long as the
+ * transcript's hash -- */
 
 /* From the X25519 result and the transcript through ServerHello. handshake: the secret that the
  * next function goes on from. */
-void ps_tls_handshake_secrets(uint8_t handshake[32], uint8_t client[32], uint8_t server[32],
-	const uint8_t shared[32], const struct ps_sha256 *transcript);
+void ps_tls_handshake_secrets(uint8_t *handshake, uint8_t *client, uint8_t *server,
+	const uint8_t shared[32], const struct ps_hash *transcript);
 /* With the transcript through the server's Finished. */
-void ps_tls_app_secrets(uint8_t client[32], uint8_t server[32], const uint8_t handshake[32],
-	const struct ps_sha256 *transcript);
-void ps_tls_finished_key(uint8_t key[32], const uint8_t traffic[32]);
-void ps_tls_finished(
-	uint8_t verify_data[32], const uint8_t key[32], const struct ps_sha256 *transcript);
+void ps_tls_app_secrets(uint8_t *client, uint8_t *server, const uint8_t *handshake,
+	const struct ps_hash *transcript);
+void ps_tls_finished_key(size_t hash, uint8_t *key, const uint8_t *traffic);
+void ps_tls_finished(uint8_t *verify_data, const uint8_t *key, const struct ps_hash *transcript);
 
-/* What a CertificateVerify signs, section 4.4.3; transcript through Certificate. */
-#define PS_TLS_SIGNED_BYTES (64 + 33 + 1 + 32)
-void ps_tls_signed_content(
-	uint8_t out[PS_TLS_SIGNED_BYTES], bool server, const struct ps_sha256 *transcript);
+/* What a CertificateVerify signs, section 4.4.3; transcript through Certificate. Its length. */
+#define PS_TLS_SIGNED_MAX (64 + 33 + 1 + PS_HASH_MAX)
+size_t ps_tls_signed_content(
+	uint8_t out[PS_TLS_SIGNED_MAX], bool server, const struct ps_hash *transcript);
 
 /* -- tls_cert.c -- */
 
@@ -136,16 +137,17 @@ bool ps_tls_scheme_fits(uint16_t scheme, enum ps_tls_key_kind kind);
 #define PS_TLS_AUTH_MAX  (64 + PS_ALPN_MAX + PS_TPARAM_MAX_BYTES + 64 + PS_TLS_CERT_MAX + 32)
 
 /* random NULL: a HelloRetryRequest that asks for an X25519 share. */
-uint8_t *ps_tls_put_server_hello(uint8_t *p, const uint8_t *random, const uint8_t share[32]);
+uint8_t *ps_tls_put_server_hello(
+	uint8_t *p, enum ps_suite suite, const uint8_t *random, const uint8_t share[32]);
 /* EncryptedExtensions; certificate types below 0 are left out. */
 uint8_t *ps_tls_put_extensions(uint8_t *p, const struct ps_tls_io *io, const char *alpn,
 	int client_cert_type, int server_cert_type);
 uint8_t *ps_tls_put_certificate_request(uint8_t *p);
 uint8_t *ps_tls_put_certificate(uint8_t *p, const uint8_t *der, size_t len);
 uint8_t *ps_tls_put_certificate_verify(uint8_t *p, const uint8_t sig[64]);
-uint8_t *ps_tls_put_finished(uint8_t *p, const uint8_t verify_data[32]);
+uint8_t *ps_tls_put_finished(uint8_t *p, const uint8_t *verify_data, size_t len);
 /* The ClientHello's stand-in in the transcript after a HelloRetryRequest, section 4.4.1. */
-uint8_t *ps_tls_put_message_hash(uint8_t *p, const uint8_t hash[32]);
+uint8_t *ps_tls_put_message_hash(uint8_t *p, const uint8_t *hash, size_t len);
 uint8_t *ps_tls_put_spki(uint8_t *p, const uint8_t public[32]);
 
 #endif

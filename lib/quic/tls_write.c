@@ -43,7 +43,8 @@ finish(uint8_t *start, uint8_t *p)
 }
 
 uint8_t *
-ps_tls_put_server_hello(uint8_t *p, const uint8_t *random, const uint8_t share[32])
+ps_tls_put_server_hello(
+	uint8_t *p, enum ps_suite suite, const uint8_t *random, const uint8_t share[32])
 {
 	/* SHA-256 of "HelloRetryRequest", RFC 8446 section 4.1.3 */
 	static const uint8_t retry_random[TLS_RANDOM_BYTES] = {0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a,
@@ -57,7 +58,7 @@ ps_tls_put_server_hello(uint8_t *p, const uint8_t *random, const uint8_t share[3
 	p = put16(p, TLS_VERSION_1_2);
 	p = put(p, retry ? retry_random : random, TLS_RANDOM_BYTES);
 	p = put8(p, 0); /* no session id to echo */
-	p = put16(p, TLS_AES_128_GCM_SHA256);
+	p = put16(p, TLS_FIRST_SUITE + suite);
 	p = put8(p, 0);                             /* compression */
 	p = put16(p, 6 + 4 + (retry ? 2 : 4 + 32)); /* of both extensions */
 	p = put16(p, TLS_EXT_SUPPORTED_VERSIONS);
@@ -161,19 +162,19 @@ ps_tls_put_certificate_verify(uint8_t *p, const uint8_t sig[64])
 }
 
 uint8_t *
-ps_tls_put_finished(uint8_t *p, const uint8_t verify_data[32])
+ps_tls_put_finished(uint8_t *p, const uint8_t *verify_data, size_t len)
 {
 	p = put8(p, TLS_FINISHED);
-	p = put24(p, 32);
-	return put(p, verify_data, 32);
+	p = put24(p, len);
+	return put(p, verify_data, len);
 }
 
 uint8_t *
-ps_tls_put_message_hash(uint8_t *p, const uint8_t hash[32])
+ps_tls_put_message_hash(uint8_t *p, const uint8_t *hash, size_t len)
 {
 	p = put8(p, TLS_MESSAGE_HASH);
-	p = put24(p, 32);
-	return put(p, hash, 32);
+	p = put24(p, len);
+	return put(p, hash, len);
 }
 
 uint8_t *

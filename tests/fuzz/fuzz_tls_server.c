@@ -15,7 +15,7 @@
 
 static struct ps_tls *tls;
 static struct ps_tls_io io;
-static struct ps_sha256 transcript;
+static struct ps_hash transcript;
 static uint8_t finished_key[32], client_key[64];
 static uint8_t input[PS_TLS_IN_MAX];
 
@@ -94,14 +94,14 @@ hello(void)
 
 	give(PS_LEVEL_INITIAL, bytes, len, 0);
 	FUZZ_CHECK(io.result == PS_TLS_MORE && io.out_len[1] > 0);
-	ps_sha256_init(&transcript);
-	ps_sha256_update(&transcript, bytes, len);
-	ps_sha256_update(&transcript, io.out[0], io.out_len[0]);
+	ps_hash_init(&transcript, 32);
+	ps_hash_update(&transcript, bytes, len);
+	ps_hash_update(&transcript, io.out[0], io.out_len[0]);
 	/* ServerHello ends with the share. */
 	FUZZ_CHECK(ps_x25519(shared, secret, io.out[0] + io.out_len[0] - 32));
 	ps_tls_handshake_secrets(handshake, client, server, shared, &transcript);
-	ps_sha256_update(&transcript, io.out[1], io.out_len[1]);
-	ps_tls_finished_key(finished_key, client);
+	ps_hash_update(&transcript, io.out[1], io.out_len[1]);
+	ps_tls_finished_key(32, finished_key, client);
 }
 
 /* Puts a good signature and MAC where the input has room for them. */
@@ -114,14 +114,14 @@ correct(uint8_t *p, size_t len)
 		if (n > len)
 			return;
 		if (p[0] == TLS_CERTIFICATE_VERIFY && n == 4 + 4 + 64) {
-			uint8_t content[PS_TLS_SIGNED_BYTES];
+			uint8_t content[PS_TLS_SIGNED_MAX];
+			size_t signed_len = ps_tls_signed_content(content, false, &transcript);
 
-			ps_tls_signed_content(content, false, &transcript);
-			ps_ed25519_sign(p + 8, content, sizeof(content), client_key);
+			ps_ed25519_sign(p + 8, content, signed_len, client_key);
 		}
 		if (p[0] == TLS_FINISHED && n == 4 + 32)
 			ps_tls_finished(p + 4, finished_key, &transcript);
-		ps_sha256_update(&transcript, p, n);
+		ps_hash_update(&transcript, p, n);
 		p += n;
 		len -= n;
 	}

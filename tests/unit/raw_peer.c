@@ -101,8 +101,8 @@ tls_step(struct raw_peer *p, enum ps_level level, const uint8_t *in, size_t len)
 	for (enum ps_level l = PS_LEVEL_HANDSHAKE; l < PS_LEVELS; l++) {
 		if (!p->io.secret[l].ready || p->keys[l])
 			continue;
-		ps_pkt_key_derive(&p->rx[l], p->io.secret[l].rx);
-		ps_pkt_key_derive(&p->tx[l], p->io.secret[l].tx);
+		ps_pkt_key_derive(&p->rx[l], p->io.secret[l].suite, p->io.secret[l].rx);
+		ps_pkt_key_derive(&p->tx[l], p->io.secret[l].suite, p->io.secret[l].tx);
 		p->keys[l] = true;
 	}
 }
@@ -196,12 +196,12 @@ raw_packet(struct raw_peer *p, enum ps_level level, const void *frames, size_t l
 }
 
 static void
-update(struct ps_pkt_key *k, uint8_t secret[PS_SECRET_BYTES])
+update(struct ps_pkt_key *k, uint8_t *secret)
 {
-	struct ps_pkt_key next = {0};
+	struct ps_pkt_key next;
 
-	ps_secret_update(secret);
-	ps_pkt_key_derive(&next, secret);
+	ps_secret_update(k->suite, secret);
+	ps_pkt_key_derive(&next, k->suite, secret);
 	memcpy(next.hp, k->hp, sizeof(next.hp)); /* that key stays, RFC 9001 section 6.1 */
 	*k = next;
 }

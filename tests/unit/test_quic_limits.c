@@ -6,6 +6,7 @@
  * the public calls. */
 
 #include <CUnit/Basic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "engine.h"
@@ -21,6 +22,30 @@ start(void)
 	s.limits.streams = 1024;
 	raw_server_start(&s);
 	return raw_established(&s);
+}
+
+/* With a client that offers one suite. */
+static struct raw_peer *
+start_suite(enum ps_suite suite)
+{
+	static const char *const ciphers[PS_SUITES] = {
+		"AES-128-GCM", "AES-256-GCM", "CHACHA20-POLY1305"};
+	struct ps_tls_config tls = raw_client_tls();
+	char priority[200];
+	struct raw_peer *p;
+
+	snprintf(priority, sizeof(priority),
+		"NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+%s:%%DISABLE_TLS13_COMPAT_MODE",
+		ciphers[suite]);
+	tls.priority = priority;
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	p = raw_peer_new(&s, &tls);
+	CU_ASSERT_TRUE_FATAL(raw_handshake(p));
+	raw_ack(p, PS_LEVEL_APP);
+	raw_peer_clear(p);
+	CU_ASSERT_EQUAL(p->tx[PS_LEVEL_APP].suite, suite);
+	return p;
 }
 
 /* The same frame, so many times in a packet, packet after packet, in no time. The last frames that
@@ -270,15 +295,45 @@ test_own_update_not_answered(void)
 	raw_server_stop(&s);
 }
 
+/* The client's and then ours, each with the cipher and the hash that were negotiated. */
+static void
+test_updates_of_every_suite(void)
+{
+	for (enum ps_suite suite = 0; suite < PS_SUITES; suite++) {
+		struct raw_peer *p = start_suite(suite);
+
+		for (unsigned int i = 0; i < 4; i++) {
+			if (i == 2) {
+				have_sent((UINT64_C(1) << 22) + 100);
+				two_pings(p);
+				CU_ASSERT_EQUAL(s.stats->key_updates, 3);
+			}
+			if (i < 3)
+				raw_key_update(p);
+			raw_peer_clear(p);
+			p->undecoded = 0;
+			raw_send_stream(p, i << 2 | 2, 0, 10, true);
+			two_pings(p);
+			CU_ASSERT_EQUAL(s.delivered, i + 1);
+			CU_ASSERT_EQUAL(p->undecoded, 0);
+			CU_ASSERT_PTR_NOT_NULL(raw_last(p, PS_FRAME_ACK));
+			raw_run(&s, PS_SEC_NS);
+		}
+		CU_ASSERT_EQUAL(s.stats->key_updates, 3);
+		CU_ASSERT_EQUAL(s.closed, 0);
+		raw_server_stop(&s);
+	}
+}
+
 /* RFC 9001 section 6.6: packets that do not verify, over the whole life of the connection. */
 static void
-test_integrity_limit(void)
+integrity_limit(enum ps_suite suite, uint64_t limit)
 {
 	uint8_t d[PS_UDP_PAYLOAD_MAX];
-	struct raw_peer *p = start();
+	struct raw_peer *p = start_suite(suite);
 	size_t n;
 
-	inside()->forged = (UINT64_C(1) << 36) - 2;
+	inside()->forged = limit - 2;
 	for (int i = 0; i < 2; i++) {
 		CU_ASSERT_EQUAL(s.closed, 0);
 		n = raw_packet(p, PS_LEVEL_APP, "\x01", 1, NULL, d);
@@ -290,6 +345,14 @@ test_integrity_limit(void)
 	raw_server_stop(&s);
 }
 
+static void
+test_integrity_limit(void)
+{
+	integrity_limit(PS_AES_128_GCM_SHA256, UINT64_C(1) << 52);
+	integrity_limit(PS_AES_256_GCM_SHA384, UINT64_C(1) << 52);
+	integrity_limit(PS_CHACHA20_POLY1305_SHA256, UINT64_C(1) << 36);
+}
+
 static CU_TestInfo tests[] = {
 	{"floods of frames that move nothing", test_floods_are_closed},
 	{"floods of what was delivered", test_repeats_are_closed},
@@ -299,6 +362,7 @@ static CU_TestInfo tests[] = {
 	{"own key update", test_own_update},
 	{"own key update, path frames", test_own_update_with_path_frames},
 	{"own key update, not answered", test_own_update_not_answered},
+	{"key updates of every suite", test_updates_of_every_suite},
 	{"integrity limit", test_integrity_limit},
 	CU_TEST_INFO_NULL,
 };

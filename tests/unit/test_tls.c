@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
+#include <stdio.h>
+
+#include "ps_be.h"
 #include "tls_raw.h"
 
 static void
@@ -40,25 +43,41 @@ test_chunks(void)
 	run_handshake(false, false, 333, NULL);
 }
 
+/* A client restricted by its priority string; the suite in the ServerHello, and the secrets. */
 static void
-test_aes256_listed_first(void)
+run_suite(const char *ciphers, uint16_t suite)
 {
-	static const char priority[] =
-		"NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:"
-		"+AES-128-GCM:%DISABLE_TLS13_COMPAT_MODE";
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 	struct end client, server;
+	char priority[200];
 
+	snprintf(priority, sizeof(priority),
+		"NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:%s:%%DISABLE_TLS13_COMPAT_MODE",
+		ciphers);
 	c.priority = priority;
 	end_open(&client, &c);
 	end_open(&server, &s);
 	handshake(&client, &server, PS_TLS_IN_MAX);
 	check_done(&client, &server);
-	/* Header, version, random, empty session id, then the list and its choice. */
-	CU_ASSERT_EQUAL(memcmp(client.io.out[0] + 4 + 2 + 32 + 1 + 2, "\x13\x02", 2), 0);
-	CU_ASSERT_EQUAL(memcmp(server.io.out[0] + 4 + 2 + 32 + 1, "\x13\x01", 2), 0);
+	/* Header, version, random, empty session id. */
+	CU_ASSERT_EQUAL(ps_be16_load(server.io.out[0] + 4 + 2 + 32 + 1), suite);
+	CU_ASSERT_EQUAL(server.io.secret[PS_LEVEL_APP].suite, suite - 0x1301);
+	CU_ASSERT_EQUAL(server.io.secret[PS_LEVEL_HANDSHAKE].suite, suite - 0x1301);
 	end_close(&client);
 	end_close(&server);
+}
+
+/* Our order, not the client's. */
+static void
+test_suites(void)
+{
+	run_suite("+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM", 0x1301);
+	run_suite("+CHACHA20-POLY1305:+AES-128-GCM", 0x1301);
+	run_suite("+CHACHA20-POLY1305:+AES-256-GCM", 0x1302);
+	run_suite("+AES-128-CCM:+CHACHA20-POLY1305", 0x1303);
+	run_suite("+AES-128-GCM", 0x1301);
+	run_suite("+AES-256-GCM", 0x1302);
+	run_suite("+CHACHA20-POLY1305", 0x1303);
 }
 
 static void
@@ -135,7 +154,7 @@ test_wrong_cipher(void)
 {
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 
-	c.priority = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-256-GCM:"
+	c.priority = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-128-CCM:"
 		     "%DISABLE_TLS13_COMPAT_MODE";
 	run_alert(&c, &s, 40);
 }
@@ -264,14 +283,24 @@ static void
 test_hello_retry(void)
 {
 	static const uint8_t retry_random[] = {0xcf, 0x21, 0xad, 0x74}; /* RFC 8446 section 4.1.3 */
+	static const char *const ciphers[PS_SUITES] = {
+		"AES-128-GCM", "AES-256-GCM", "CHACHA20-POLY1305"};
+	char priority[200];
 	struct raw r;
 
-	raw_open(&r, true, true, true);
-	raw_certificate(&r, GNUTLS_PK_EDDSA_ED25519, 256, 1);
-	raw_handshake(&r);
-	CU_ASSERT_EQUAL(r.to.result, PS_TLS_DONE);
-	CU_ASSERT_EQUAL(memcmp(r.to.io.out[0] + 4 + 2, retry_random, sizeof(retry_random)), 0);
-	raw_close(&r);
+	for (enum ps_suite s = 0; s < PS_SUITES; s++) {
+		raw_open(&r, true, true, true);
+		snprintf(priority, sizeof(priority), "%s:-CIPHER-ALL:+%s", RAW_TWO_GROUPS,
+			ciphers[s]);
+		CU_ASSERT_EQUAL(gnutls_priority_set_direct(r.gs, priority, NULL), 0);
+		raw_certificate(&r, GNUTLS_PK_EDDSA_ED25519, 256, 1);
+		raw_handshake(&r);
+		CU_ASSERT_EQUAL(r.to.result, PS_TLS_DONE);
+		CU_ASSERT_EQUAL(r.to.io.secret[PS_LEVEL_APP].suite, s);
+		CU_ASSERT_EQUAL(
+			memcmp(r.to.io.out[0] + 4 + 2, retry_random, sizeof(retry_random)), 0);
+		raw_close(&r);
+	}
 }
 
 static void
@@ -534,7 +563,7 @@ main(void)
 		{"inline handshake", test_inline},
 		{"threaded handshake", test_threaded},
 		{"input in chunks", test_chunks},
-		{"AES-256 listed first", test_aes256_listed_first},
+		{"every cipher suite", test_suites},
 		{"server's first flight", test_server_first_flight},
 		{"ALPN mismatch", test_alpn_mismatch},
 		{"no certificate", test_no_certificate},

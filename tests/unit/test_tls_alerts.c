@@ -33,7 +33,7 @@ static const struct hello_case hello_cases[] = {
 		50, SAME},
 	{"no ciphers", {.ciphers = BYTES("\x00\x00")}, 50, SAME},
 	{"odd ciphers", {.ciphers = BYTES("\x00\x03\x13\x01\x13")}, 50, SAME},
-	{"no common cipher", {.ciphers = BYTES("\x00\x04\x13\x02\x13\x03")}, 40, SAME},
+	{"no common cipher", {.ciphers = BYTES("\x00\x04\x13\x04\x13\x05")}, 40, SAME},
 	{"no compression", {.compression = BYTES("\x00")}, 50, SAME},
 	{"compression 1", {.compression = BYTES("\x01\x01")}, 47, SAME},
 	{"compressions 0 and 1", {.compression = BYTES("\x02\x00\x01")}, 47, NONE},

@@ -102,24 +102,24 @@ is(const uint8_t *got, const char *hex)
 }
 
 static void
-take(struct ps_sha256 *transcript, const char *hex)
+take(struct ps_hash *transcript, const char *hex)
 {
 	uint8_t bytes[1024];
 
-	ps_sha256_update(transcript, bytes, unhex(bytes, hex));
+	ps_hash_update(transcript, bytes, unhex(bytes, hex));
 }
 
 static void
 test_schedule(void)
 {
 	uint8_t shared[32], hash[32], handshake[32], client[32], server[32], key[32], mac[32];
-	struct ps_sha256 t;
+	struct ps_hash t;
 
 	unhex(shared, rfc8448_shared);
-	ps_sha256_init(&t);
+	ps_hash_init(&t, 32);
 	take(&t, rfc8448_client_hello);
 	take(&t, rfc8448_server_hello);
-	ps_sha256_peek(&t, hash);
+	ps_hash_peek(&t, hash);
 	CU_ASSERT_TRUE(is(hash, rfc8448_hello_hash));
 	ps_tls_handshake_secrets(handshake, client, server, shared, &t);
 	CU_ASSERT_TRUE(is(handshake, rfc8448_handshake_secret));
@@ -128,11 +128,11 @@ test_schedule(void)
 	take(&t, rfc8448_encrypted_extensions);
 	take(&t, rfc8448_certificate);
 	take(&t, rfc8448_certificate_verify);
-	ps_tls_finished_key(key, server);
+	ps_tls_finished_key(32, key, server);
 	ps_tls_finished(mac, key, &t);
 	CU_ASSERT_TRUE(is(mac, rfc8448_server_finished + 8));
 	take(&t, rfc8448_server_finished);
-	ps_tls_finished_key(key, client);
+	ps_tls_finished_key(32, key, client);
 	ps_tls_finished(mac, key, &t);
 	CU_ASSERT_TRUE(is(mac, rfc8448_client_finished + 8));
 	ps_tls_app_secrets(client, server, handshake, &t);
@@ -196,7 +196,7 @@ take_line(void *ctx, const char *line)
 }
 
 static bool
-logged(const struct log *l, const char *label, const uint8_t secret[32])
+logged(const struct log *l, const char *label, const uint8_t *secret, size_t len)
 {
 	char want[256];
 	int n = snprintf(want, sizeof(want), "%s ", label);
@@ -204,7 +204,7 @@ logged(const struct log *l, const char *label, const uint8_t secret[32])
 	for (int i = 0; i < 32; i++)
 		n += snprintf(want + n, 3, "77"); /* the client's random */
 	want[n++] = ' ';
-	for (int i = 0; i < 32; i++)
+	for (size_t i = 0; i < len; i++)
 		n += snprintf(want + n, 3, "%02x", secret[i]);
 	for (int i = 0; i < 4; i++)
 		if (strcmp(want, l->text[i]) == 0)
@@ -212,12 +212,21 @@ logged(const struct log *l, const char *label, const uint8_t secret[32])
 	return false;
 }
 
+/* Of one suite each, so that it is the server's choice. */
+static const struct hello hello_of[PS_SUITES] = {
+	{.ciphers = BYTES("\x00\x02\x13\x01")},
+	{.ciphers = BYTES("\x00\x02\x13\x02")},
+	{.ciphers = BYTES("\x00\x02\x13\x03")},
+};
+
 static void
 test_same_secrets(void)
 {
 	struct craft c;
 
-	for (int i = 0; i < 40; i++) {
+	for (int i = 0; i < 60; i++) {
+		enum ps_suite suite = i / 2 % PS_SUITES;
+		size_t len = ps_suite_hash_bytes(suite);
 		struct log log = {0};
 		struct ps_tls_config s;
 		const struct ps_tls_secret *hs = &c.to.io.secret[PS_LEVEL_HANDSHAKE];
@@ -228,26 +237,74 @@ test_same_secrets(void)
 		s.key_log = take_line;
 		s.key_log_ctx = &log;
 		craft_open_with(&c, &s);
+		c.suite = suite;
+		craft_again(&c);
 		ps_random(c.secret, sizeof(c.secret));
-		CU_ASSERT_EQUAL_FATAL(craft_hello(&c, &plain), 0);
+		CU_ASSERT_EQUAL_FATAL(craft_hello(&c, &hello_of[suite]), 0);
 		craft_keys(&c);
 		craft_good_flight(&c);
 		CU_ASSERT_EQUAL(craft_flight(&c), 0);
 		CU_ASSERT_EQUAL(c.to.result, PS_TLS_DONE);
 		CU_ASSERT_TRUE(hs->ready && app->ready);
-		CU_ASSERT_EQUAL(memcmp(hs->rx, c.client_hs, 32), 0);
-		CU_ASSERT_EQUAL(memcmp(hs->tx, c.server_hs, 32), 0);
-		CU_ASSERT_EQUAL(memcmp(app->rx, c.client_app, 32), 0);
-		CU_ASSERT_EQUAL(memcmp(app->tx, c.server_app, 32), 0);
+		CU_ASSERT_TRUE(hs->suite == suite && app->suite == suite);
+		CU_ASSERT_EQUAL(memcmp(hs->rx, c.client_hs, len), 0);
+		CU_ASSERT_EQUAL(memcmp(hs->tx, c.server_hs, len), 0);
+		CU_ASSERT_EQUAL(memcmp(app->rx, c.client_app, len), 0);
+		CU_ASSERT_EQUAL(memcmp(app->tx, c.server_app, len), 0);
 		CU_ASSERT_TRUE(c.to.io.peer_has_key);
 		CU_ASSERT_EQUAL(memcmp(c.to.io.peer_key, c.key + 32, 32), 0);
 		CU_ASSERT_TRUE(log.lines >= 4);
-		CU_ASSERT_TRUE(logged(&log, "CLIENT_HANDSHAKE_TRAFFIC_SECRET", hs->rx));
-		CU_ASSERT_TRUE(logged(&log, "SERVER_HANDSHAKE_TRAFFIC_SECRET", hs->tx));
-		CU_ASSERT_TRUE(logged(&log, "CLIENT_TRAFFIC_SECRET_0", app->rx));
+		CU_ASSERT_TRUE(logged(&log, "CLIENT_HANDSHAKE_TRAFFIC_SECRET", hs->rx, len));
+		CU_ASSERT_TRUE(logged(&log, "SERVER_HANDSHAKE_TRAFFIC_SECRET", hs->tx, len));
+		CU_ASSERT_TRUE(logged(&log, "CLIENT_TRAFFIC_SECRET_0", app->rx, len));
 		craft_close(&c);
 	}
 	test_backend = PS_TLS_BUILTIN;
+}
+
+/* After a HelloRetryRequest the suite it named is chosen, RFC 8446 section 4.1.4. */
+static void
+test_suite_of_second_hello(void)
+{
+	static const struct hello first = {.ciphers = BYTES("\x00\x02\x13\x02"), .no_share = true};
+	struct craft c;
+
+	craft_open(&c);
+	c.suite = PS_AES_256_GCM_SHA384;
+	for (enum ps_suite s = 0; s < PS_SUITES; s++) {
+		craft_again(&c);
+		CU_ASSERT_EQUAL(craft_hello(&c, &first), 0);
+		CU_ASSERT_EQUAL(ps_be16_load(c.to.io.out[0] + 4 + 2 + 32 + 1), 0x1302);
+		CU_ASSERT_EQUAL(craft_hello(&c, &hello_of[s]), s == c.suite ? 0 : 47);
+	}
+	craft_again(&c);
+	craft_hello(&c, &first);
+	craft_hello(&c, &hello_of[PS_AES_256_GCM_SHA384]);
+	craft_keys(&c);
+	craft_good_flight(&c);
+	CU_ASSERT_EQUAL(craft_flight(&c), 0);
+	CU_ASSERT_EQUAL(c.to.result, PS_TLS_DONE);
+	craft_close(&c);
+}
+
+/* A Finished as long as the other hash. */
+static void
+test_finished_length(void)
+{
+	struct craft c;
+
+	craft_open(&c);
+	for (enum ps_suite s = 0; s < PS_SUITES; s++) {
+		c.suite = s;
+		craft_again(&c);
+		CU_ASSERT_EQUAL(craft_hello(&c, &hello_of[s]), 0);
+		craft_keys(&c);
+		add_own_certificate(&c);
+		add_verify(&c, TLS_SIG_ED25519, 64, 0);
+		add_finished(&c, 80 - ps_suite_hash_bytes(s), 0);
+		CU_ASSERT_EQUAL(craft_flight(&c), 50);
+	}
+	craft_close(&c);
 }
 
 /* -- spoiled bytes -- */
@@ -550,6 +607,8 @@ main(void)
 		{"key schedule of RFC 8448", test_schedule},
 		{"curves", test_curves},
 		{"same secrets, same key log", test_same_secrets},
+		{"suite of the second hello", test_suite_of_second_hello},
+		{"length of Finished", test_finished_length},
 		{"spoiled ClientHello", test_spoiled_hello},
 		{"ClientHello cut short", test_cut_hello},
 		{"spoiled second flight", test_spoiled_flight},

@@ -133,7 +133,7 @@ begin(struct craft *c, struct ps_tls *t)
 	uint8_t seed[32];
 
 	memset(c, 0, sizeof(*c));
-	ps_sha256_init(&c->transcript);
+	ps_hash_init(&c->transcript, 32);
 	c->secret[0] = 8;
 	memset(seed, SEED_CLIENT, sizeof(seed));
 	ps_ed25519_key(c->key, seed);

@@ -37,9 +37,10 @@ struct craft {
 	struct end to;
 	uint8_t hello[2][4096], flight[8192];
 	uint16_t hello_len[2], flight_len;
-	struct ps_sha256 transcript;
-	uint8_t secret[32], handshake[32], client_hs[32], server_hs[32], client_app[32],
-		server_app[32], finished_key[32];
+	enum ps_suite suite; /* that the server will choose, whose hash it takes to wait for it */
+	struct ps_hash transcript;
+	uint8_t secret[32], handshake[PS_HASH_MAX], client_hs[PS_HASH_MAX], server_hs[PS_HASH_MAX],
+		client_app[PS_HASH_MAX], server_app[PS_HASH_MAX], finished_key[PS_HASH_MAX];
 	uint8_t key[64]; /* Ed25519 */
 };
 
@@ -105,7 +106,7 @@ craft_open_with(struct craft *c, const struct ps_tls_config *s)
 
 	memset(c, 0, sizeof(*c));
 	end_open(&c->to, s);
-	ps_sha256_init(&c->transcript);
+	ps_hash_init(&c->transcript, ps_suite_hash_bytes(c->suite));
 	memset(c->secret, 0x42, sizeof(c->secret));
 	memset(seed, SEED_CLIENT, sizeof(seed));
 	ps_ed25519_key(c->key, seed);
@@ -133,7 +134,7 @@ craft_again(struct craft *c)
 	CU_ASSERT_TRUE_FATAL(ps_tls_begin(c->to.tls, &c->to.io));
 	c->to.result = PS_TLS_MORE;
 	memset(c->to.given, 0, sizeof(c->to.given));
-	ps_sha256_init(&c->transcript);
+	ps_hash_init(&c->transcript, ps_suite_hash_bytes(c->suite));
 	c->flight_len = 0;
 }
 
@@ -142,19 +143,20 @@ static inline int
 craft_make_hello(struct craft *c, const struct hello *o)
 {
 	int i = c->to.io.out_len[0] > 0;
-	uint8_t public[32], hash[32], stand_in[36];
+	uint8_t public[32], hash[PS_HASH_MAX], stand_in[TLS_HEADER_BYTES + PS_HASH_MAX], *end;
+	size_t hash_len = c->transcript.bytes;
 
 	ps_x25519_public(public, c->secret);
 	c->hello_len[i] = make_hello(c->hello[i], o, public);
 	if (i == 1) { /* RFC 8446 section 4.4.1 */
-		ps_sha256_peek(&c->transcript, hash);
-		ps_sha256_init(&c->transcript);
-		ps_tls_put_message_hash(stand_in, hash);
-		ps_sha256_update(&c->transcript, stand_in, sizeof(stand_in));
-		ps_sha256_update(&c->transcript, c->to.io.out[0], c->to.io.out_len[0]);
+		ps_hash_peek(&c->transcript, hash);
+		ps_hash_init(&c->transcript, hash_len);
+		end = ps_tls_put_message_hash(stand_in, hash, hash_len);
+		ps_hash_update(&c->transcript, stand_in, (size_t)(end - stand_in));
+		ps_hash_update(&c->transcript, c->to.io.out[0], c->to.io.out_len[0]);
 		c->to.given[0] = c->to.io.out_len[0];
 	}
-	ps_sha256_update(&c->transcript, c->hello[i], c->hello_len[i]);
+	ps_hash_update(&c->transcript, c->hello[i], c->hello_len[i]);
 	return i;
 }
 
@@ -191,12 +193,12 @@ craft_keys(struct craft *c)
 
 	CU_ASSERT_PTR_NOT_NULL_FATAL(share);
 	CU_ASSERT_TRUE(ps_x25519(shared, c->secret, share));
-	ps_sha256_update(
+	ps_hash_update(
 		&c->transcript, io->out[0] + c->to.given[0], io->out_len[0] - c->to.given[0]);
 	ps_tls_handshake_secrets(c->handshake, c->client_hs, c->server_hs, shared, &c->transcript);
-	ps_sha256_update(&c->transcript, io->out[1], io->out_len[1]);
+	ps_hash_update(&c->transcript, io->out[1], io->out_len[1]);
 	ps_tls_app_secrets(c->client_app, c->server_app, c->handshake, &c->transcript);
-	ps_tls_finished_key(c->finished_key, c->client_hs);
+	ps_tls_finished_key(c->transcript.bytes, c->finished_key, c->client_hs);
 }
 
 static inline void
@@ -207,7 +209,7 @@ add_message(struct craft *c, uint8_t type, struct bytes body)
 	ps_be32_store(p, (uint32_t)body.len);
 	*p = type;
 	put_bytes(p + 4, body);
-	ps_sha256_update(&c->transcript, p, 4 + body.len);
+	ps_hash_update(&c->transcript, p, 4 + body.len);
 	c->flight_len += 4 + body.len;
 }
 
@@ -241,12 +243,12 @@ add_own_certificate(struct craft *c)
 static inline void
 add_verify(struct craft *c, uint16_t scheme, size_t sig_len, uint8_t flip)
 {
-	uint8_t content[PS_TLS_SIGNED_BYTES], body[4 + 65] = {0};
+	uint8_t content[PS_TLS_SIGNED_MAX], body[4 + 65] = {0};
+	size_t len = ps_tls_signed_content(content, false, &c->transcript);
 
-	ps_tls_signed_content(content, false, &c->transcript);
 	ps_be16_store(body, scheme);
 	ps_be16_store(body + 2, (uint16_t)sig_len);
-	ps_ed25519_sign(body + 4, content, sizeof(content), c->key);
+	ps_ed25519_sign(body + 4, content, len, c->key);
 	body[10] ^= flip;
 	add_message(c, TLS_CERTIFICATE_VERIFY, (struct bytes){body, 4 + sig_len});
 }
@@ -254,7 +256,7 @@ add_verify(struct craft *c, uint16_t scheme, size_t sig_len, uint8_t flip)
 static inline void
 add_finished(struct craft *c, size_t len, uint8_t flip)
 {
-	uint8_t verify_data[33] = {0};
+	uint8_t verify_data[PS_HASH_MAX + 1] = {0};
 
 	ps_tls_finished(verify_data, c->finished_key, &c->transcript);
 	verify_data[31] ^= flip;
@@ -274,7 +276,7 @@ craft_good_flight(struct craft *c)
 {
 	add_own_certificate(c);
 	add_verify(c, TLS_SIG_ED25519, 64, 0);
-	add_finished(c, 32, 0);
+	add_finished(c, c->transcript.bytes, 0);
 }
 
 #endif

@@ -139,9 +139,12 @@ check_same_secrets(const struct ps_tls_io *a, const struct ps_tls_io *b)
 	static const uint8_t zero[32];
 
 	for (enum ps_level l = PS_LEVEL_HANDSHAKE; l <= PS_LEVEL_APP; l++) {
+		size_t len = ps_suite_hash_bytes(a->secret[l].suite);
+
 		CU_ASSERT_TRUE(a->secret[l].ready && b->secret[l].ready);
-		CU_ASSERT_EQUAL(memcmp(a->secret[l].rx, b->secret[l].tx, 32), 0);
-		CU_ASSERT_EQUAL(memcmp(a->secret[l].tx, b->secret[l].rx, 32), 0);
+		CU_ASSERT_EQUAL(a->secret[l].suite, b->secret[l].suite);
+		CU_ASSERT_EQUAL(memcmp(a->secret[l].rx, b->secret[l].tx, len), 0);
+		CU_ASSERT_EQUAL(memcmp(a->secret[l].tx, b->secret[l].rx, len), 0);
 		CU_ASSERT_NOT_EQUAL(memcmp(a->secret[l].rx, a->secret[l].tx, 32), 0);
 		CU_ASSERT_NOT_EQUAL(memcmp(a->secret[l].rx, zero, 32), 0);
 	}

@@ -66,14 +66,18 @@ raw_alert(gnutls_session_t gs, gnutls_record_encryption_level_t level,
 	return 0;
 }
 
+/* P-256 first, so that there is no share of X25519 in the first hello. */
+#define RAW_TWO_GROUPS                                                                             \
+	"NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-SECP256R1:+GROUP-X25519:"                 \
+	"%DISABLE_TLS13_COMPAT_MODE"
+
 static inline void
 raw_open_with(struct raw *r, bool alpn, bool transport_parameters, bool share_p256,
 	const struct ps_tls_config *s)
 {
-	const char *priority =
-		share_p256 ? "NORMAL:-VERS-ALL:+VERS-TLS1.3:-GROUP-ALL:+GROUP-SECP256R1:"
-			     "+GROUP-X25519:%DISABLE_TLS13_COMPAT_MODE"
-			   : "NORMAL:-VERS-ALL:+VERS-TLS1.3:%DISABLE_TLS13_COMPAT_MODE";
+	const char *priority = share_p256
+				       ? RAW_TWO_GROUPS
+				       : "NORMAL:-VERS-ALL:+VERS-TLS1.3:%DISABLE_TLS13_COMPAT_MODE";
 	gnutls_datum_t name = {(unsigned char *)"solana-tpu", 10};
 
 	memset(r, 0, sizeof(*r));
