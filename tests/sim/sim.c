@@ -11,9 +11,16 @@
 #include "ps_time.h"
 #include "world.h"
 
+#define ONLY(cipher)                                                                               \
+	"NONE:+VERS-TLS1.3:+AEAD:+" cipher ":+GROUP-X25519:+SIGN-ALL:+CTYPE-X509:"                 \
+	"%DISABLE_TLS13_COMPAT_MODE"
+
 static struct world_options
 options_of(uint64_t seed)
 {
+	/* NULL: all, of which the server takes the first */
+	static const char *const priority[4] = {
+		NULL, ONLY("AES-128-GCM"), ONLY("AES-256-GCM"), ONLY("CHACHA20-POLY1305")};
 	uint64_t r = seed * 0x9e3779b97f4a7c15u;
 	struct world_options o = {.seed = seed,
 		.link = {.loss = (double)(r >> 8 & 15) / 100,
@@ -27,7 +34,8 @@ options_of(uint64_t seed)
 		.min_bytes = 8,
 		.max_bytes = r >> 44 & 1 ? 4096 : 1232,
 		.refuse = (double)(r >> 45 & 3) / 50,
-		.stream_window = 8u << (r >> 48 & 3)};
+		.stream_window = 8u << (r >> 48 & 3),
+		.priority = priority[r >> 50 & 3]};
 
 	return o;
 }

@@ -174,7 +174,10 @@ on_closed(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why)
 static void
 end_new(struct world *w, struct world_end *e, bool server)
 {
-	struct ps_tls_config tc = {.server = server, .sessions = 32, .alpn = "solana-tpu"};
+	struct ps_tls_config tc = {.server = server,
+		.sessions = 32,
+		.alpn = "solana-tpu",
+		.priority = server ? NULL : w->o.priority};
 	struct ps_quic_limits l;
 	struct ps_quic_config c;
 	struct ps_err err;

@@ -28,6 +28,7 @@ struct world_options {
 	uint32_t min_bytes, max_bytes; /* of a stream; at least 8 */
 	double refuse;                 /* probability that the sink finds no room for a packet */
 	uint32_t stream_window;
+	const char *priority; /* the client's, as in struct ps_tls_config */
 };
 
 struct world_stream {
