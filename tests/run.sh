@@ -15,15 +15,16 @@ suites="format:the tree is formatted as .clang-format says
 compile:gcc and clang build everything with -Wall -Wextra -Werror
 unit:one CUnit program per module
 conformance:what the QUIC RFCs ask of a server, and foreign clients over bad networks
+hostile:input that hurt other endpoints, row by row of a catalogue
 sim:two endpoints over a seeded bad link, 1,000 seeds
 fuzz:the corpus of every fuzzer, replayed
-sanitize:unit, conformance, sim and fuzz under AddressSanitizer and UndefinedBehaviorSanitizer
+sanitize:unit, conformance, hostile, sim and fuzz under AddressSanitizer and UndefinedBehaviorSanitizer
 netns:the real program on AF_XDP between network namespaces
 interop:clients that nobody here wrote, against the real program
 glue:steering rules against drivers that behave as real ones do
 compat:the build against newer DPDK releases in Debian chroots (not in the default run)
 lab:virtual hardware in QEMU: SR-IOV, IOMMU, VFIO, zero-copy AF_XDP (not in the default run)"
-default="format compile unit conformance sim fuzz sanitize netns interop"
+default="format compile unit conformance hostile sim fuzz sanitize netns interop"
 
 usage() {
 	echo "usage: tests/run.sh [--suite NAME]... [--list]"
@@ -139,6 +140,7 @@ suite_conformance() {
 	[ ! -s "$rows" ] || bash tests/conformance/table.sh "$rows"
 }
 
+suite_hostile() { meson_suite hostile "$PENSTOCK_BUILD" hostile; }
 suite_sim() { meson_suite sim "$PENSTOCK_BUILD" sim; }
 suite_fuzz() { meson_suite fuzz "$PENSTOCK_BUILD" fuzz; }
 
@@ -148,6 +150,7 @@ suite_sanitize() {
 	result $? sanitize build
 	meson_suite sanitize "$dir" unit
 	meson_suite sanitize "$dir" conformance
+	meson_suite sanitize "$dir" hostile
 	meson_suite sanitize "$dir" sim
 	meson_suite sanitize "$dir" fuzz
 }
