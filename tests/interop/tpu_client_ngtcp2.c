@@ -41,6 +41,7 @@ static const char usage[] =
 	"  --seed S         which transactions (1)\n"
 	"  --connections C  spread over C connections (1)\n"
 	"  --alpn A         instead of solana-tpu\n"
+	"  --cipher NAME    offer only aes128, aes256 or chacha20\n"
 	"  --cert KIND      none, ed25519 (default), rsa, ecdsa, chain2\n"
 	"  --acked-log FILE index of each transaction when its bytes and FIN are acknowledged\n"
 	"  --raw FILE       first send this file as a stream; may be repeated\n"
@@ -134,6 +135,7 @@ enum {
 	OPT_BEYOND,
 	OPT_TIMEOUT,
 	OPT_IDLE,
+	OPT_CIPHER,
 	OPT_LARGE,
 	OPT_DUMP,
 	OPT_KEY_UPDATE,
@@ -145,9 +147,26 @@ static const struct option options[] = {{"host", 1, NULL, OPT_HOST}, {"port", 1,
 	{"cert", 1, NULL, OPT_CERT}, {"acked-log", 1, NULL, OPT_ACKED_LOG},
 	{"raw", 1, NULL, OPT_RAW}, {"empty", 0, NULL, OPT_EMPTY},
 	{"bytes-beyond-window", 1, NULL, OPT_BEYOND}, {"idle", 1, NULL, OPT_IDLE},
-	{"timeout", 1, NULL, OPT_TIMEOUT}, {"large", 0, NULL, OPT_LARGE},
-	{"key-update-every", 1, NULL, OPT_KEY_UPDATE}, {"dump", 0, NULL, OPT_DUMP},
-	{NULL, 0, NULL, 0}};
+	{"cipher", 1, NULL, OPT_CIPHER}, {"timeout", 1, NULL, OPT_TIMEOUT},
+	{"large", 0, NULL, OPT_LARGE}, {"key-update-every", 1, NULL, OPT_KEY_UPDATE},
+	{"dump", 0, NULL, OPT_DUMP}, {NULL, 0, NULL, 0}};
+
+static const char *
+ciphers_of(const char *name)
+{
+	static const struct {
+		const char *name, *priority;
+	} known[] = {
+		{"aes128", "+AES-128-GCM"},
+		{"aes256", "+AES-256-GCM"},
+		{"chacha20", "+CHACHA20-POLY1305"},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strcmp(name, known[i].name) == 0)
+			return known[i].priority;
+	return NULL;
+}
 
 static bool
 apply_option(struct run *r, int opt, const char *arg)
@@ -176,6 +195,9 @@ apply_option(struct run *r, int opt, const char *arg)
 	case OPT_ALPN:
 		cl->alpn = arg;
 		return *arg && strlen(arg) < 256;
+	case OPT_CIPHER:
+		cl->ciphers = ciphers_of(arg);
+		return cl->ciphers != NULL;
 	case OPT_CERT:
 		return client_cert_parse(arg, &r->cert);
 	case OPT_ACKED_LOG:
@@ -218,6 +240,8 @@ parse(struct run *r, int argc, char **argv)
 	cl->gen = (struct txgen){.seed = 1};
 	cl->count = UINT64_MAX;
 	cl->alpn = "solana-tpu";
+	/* the order of Solana's own clients */
+	cl->ciphers = "+AES-256-GCM:+AES-128-GCM:+CHACHA20-POLY1305";
 	cl->peer.sin_family = AF_INET;
 	cl->timeout_ns = 60 * SECOND_NS;
 	cl->idle_ns = 10 * SECOND_NS;

@@ -241,17 +241,19 @@ open_socket(struct tpu_conn *c)
 	return 0;
 }
 
-/* The order of ciphers and the server name are those of Solana's own clients. */
+/* The server name is that of Solana's own clients. */
 static int
 open_tls(struct tpu_conn *c)
 {
-	static const char priority[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:+AES-256-GCM:"
-				       "+AES-128-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:"
-				       "%DISABLE_TLS13_COMPAT_MODE";
+	char priority[256];
 	gnutls_datum_t alpn = {(unsigned char *)c->cl->alpn, (unsigned)strlen(c->cl->alpn)};
 	char addr[INET_ADDRSTRLEN], name[64];
 	int rc = gnutls_init(&c->tls, GNUTLS_CLIENT);
 
+	snprintf(priority, sizeof(priority),
+		"NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:%s:-GROUP-ALL:+GROUP-X25519:"
+		"%%DISABLE_TLS13_COMPAT_MODE",
+		c->cl->ciphers);
 	if (rc == 0)
 		rc = gnutls_priority_set_direct(c->tls, priority, NULL);
 	if (rc == 0 && ngtcp2_crypto_gnutls_configure_client_session(c->tls) != 0)

@@ -32,6 +32,7 @@ struct client {
 	unsigned n_specials, next_special;
 	struct sockaddr_in peer;
 	const char *alpn;
+	const char *ciphers; /* the part of GnuTLS's priority string */
 	gnutls_certificate_credentials_t cred;
 	uint64_t timeout_ns, idle_ns;
 	uint64_t key_update_every; /* streams of a connection; 0: never */
