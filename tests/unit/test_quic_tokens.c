@@ -306,7 +306,7 @@ test_handshakes_per_second(void)
 	s.config.handshakes_per_s = 5;
 	s.limits.conns = s.limits.handshakes = 64;
 	raw_server_start(&s);
-	for (int second = 0; second < 3; second++) {
+	for (unsigned int second = 0; second < 3; second++) {
 		for (int i = 0; i < 8; i++)
 			CU_ASSERT_EQUAL(come(none, 0)->datagrams > 0, i < 5);
 		CU_ASSERT_EQUAL(s.stats->handshakes_started, 5 * (second + 1));
