@@ -68,7 +68,8 @@ struct ps_conf {
 		uint32_t size_mb;
 	} feed;
 	struct {
-		char keypair[PS_CONF_STRING];
+		char keypair[PS_CONF_STRING], key_log[PS_CONF_STRING];
+		uint32_t backend; /* 0: our own, 1: GnuTLS */
 	} tls;
 	unsigned int n_ports, n_services;
 	struct ps_conf_port port[PS_CONF_PORTS];

@@ -127,6 +127,12 @@ const struct ps_option ps_options[] = {
 
 	STRING("tls", "keypair", GLOBAL(tls.keypair), "",
 		"Solana keypair file (JSON array of 64 numbers); default: a key made at start"),
+	CHOICE("tls", "backend", GLOBAL(tls.backend), "builtin",
+		"who makes handshakes: our own TLS server, or GnuTLS, which is slower", "builtin",
+		"gnutls"),
+	STRING("tls", "key_log", GLOBAL(tls.key_log), "",
+		"for analysing captures: the secrets of every connection are appended to this file, "
+		"by the workers; anyone who reads it reads the traffic"),
 };
 /* clang-format on */
 

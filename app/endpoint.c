@@ -4,8 +4,11 @@
 #include "endpoint.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <numa.h>
 
@@ -97,25 +100,56 @@ configure(struct ps_quic_limits *l, struct ps_quic_config *c, const struct ps_co
 	c->conn_bytes = conf->quic.conn_window_kb * 1024;
 }
 
+static void
+log_key(void *ctx, const char *line)
+{
+	const struct ps_endpoint *p = ctx;
+
+	dprintf(p->key_log_fd, "%s\n", line);
+}
+
+static int
+open_tls(struct ps_endpoint *p, const struct ps_conf *conf, const struct ps_endpoint_keys *keys,
+	struct ps_err *e)
+{
+	struct ps_tls_config tls = {
+		.server = true,
+		.backend = conf->tls.backend == 0 ? PS_TLS_BUILTIN : PS_TLS_GNUTLS,
+		.threaded = true, /* for RSA and ECDSA certificates */
+		.budget = TLS_OPS_A_TURN,
+		.sessions = conf->quic.handshakes,
+		.alpn = "solana-tpu",
+	};
+
+	if (conf->tls.key_log[0] != '\0') {
+		p->key_log_fd =
+			open(conf->tls.key_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+		if (p->key_log_fd < 0)
+			return ps_fail(e, errno,
+				"[tls] key_log: %s: %s; name a file that can be written",
+				conf->tls.key_log, strerror(errno));
+		tls.key_log = log_key;
+		tls.key_log_ctx = p;
+	}
+	memcpy(tls.seed, keys->tls_seed, sizeof(tls.seed));
+	p->tls = ps_tls_new(&tls, e);
+	ps_wipe(tls.seed, sizeof(tls.seed));
+	return p->tls == NULL ? -EINVAL : 0;
+}
+
 int
 ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_service_kind kind,
 	unsigned int worker, int node, const struct ps_endpoint_keys *keys, struct ps_feed *feed,
 	struct ps_drops *drops, struct ps_err *e)
 {
 	const struct ps_tpu_limits tpu_limits = {.slots = conf->quic.streams};
-	struct ps_tls_config tls = {
-		.server = true,
-		.threaded = true, /* for RSA and ECDSA certificates */
-		.budget = TLS_OPS_A_TURN,
-		.sessions = conf->quic.handshakes,
-		.alpn = "solana-tpu",
-	};
 	struct ps_quic_limits limits;
 	struct ps_quic_config config;
 	size_t quic_bytes;
 
 	configure(&limits, &config, conf, kind, worker);
 	quic_bytes = quic_bytes_of(&limits);
+	p->key_log_fd = -1;
 	p->block_bytes = block_bytes_of(&limits);
 	p->block = ps_node_alloc(p->block_bytes, node);
 	if (p->block == NULL)
@@ -128,10 +162,7 @@ ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_serv
 		ps_fail(e, EINVAL, "[quic] streams: out of range; use the default");
 		goto fail;
 	}
-	memcpy(tls.seed, keys->tls_seed, sizeof(tls.seed));
-	p->tls = ps_tls_new(&tls, e);
-	ps_wipe(tls.seed, sizeof(tls.seed));
-	if (p->tls == NULL)
+	if (open_tls(p, conf, keys, e) < 0)
 		goto fail;
 	config.keys = keys->ids;
 	config.tls = p->tls;
@@ -154,5 +185,7 @@ ps_endpoint_close(struct ps_endpoint *p)
 	if (p->quic != NULL)
 		ps_quic_stop(p->quic);
 	ps_node_free(p->block, p->block_bytes);
+	if (p->block != NULL && p->key_log_fd >= 0)
+		close(p->key_log_fd);
 	memset(p, 0, sizeof(*p));
 }

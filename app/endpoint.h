@@ -21,6 +21,7 @@ struct ps_endpoint_keys {
 struct ps_endpoint {
 	struct ps_quic *quic; /* NULL: not a QUIC service */
 	struct ps_tls *tls;
+	int key_log_fd; /* -1: none */
 	struct ps_tpu *tpu;
 	void *block;
 	size_t block_bytes;
