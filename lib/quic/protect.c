@@ -195,8 +195,6 @@ ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
 {
 	const char *line = (const char *)&p->line[k->cached & p->mask];
 
-	if (k->suite == PS_CHACHA20_POLY1305_SHA256)
-		return;
 	for (size_t i = 0; i < sizeof(p->line[0]); i += CACHE_LINE)
 		__builtin_prefetch(line + i);
 }
@@ -215,20 +213,32 @@ tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AEAD_TAG])
 	return same_block(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
 }
 
-/* Four lanes of suites other than the first: each of them does all lanes, of which the caller takes
- * its own. block[0]: the samples. */
+/* Up to four packets that are not all of AES-128. Each suite among them does all lanes, of which
+ * those of its own are taken; lanes beyond the last packet repeat it. */
 __attribute__((noinline)) static void
-other_masks(
-	const uint8_t *const key[PS_AES_LANES], __m128i block[][PS_AES_LANES], unsigned int suites)
+mixed_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
+	uint8_t masks[][5], unsigned int n)
 {
-	__m128i *aes = block[PS_AES_256_GCM_SHA384], *chacha = block[PS_CHACHA20_POLY1305_SHA256];
+	__m128i block[PS_SUITES][PS_AES_LANES];
+	const uint8_t *key[PS_AES_LANES];
+	unsigned int suites = 0; /* bit of each that occurs */
 
-	memcpy(aes, block[0], sizeof(block[0]));
-	memcpy(chacha, block[0], sizeof(block[0]));
+	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+		unsigned int at = j < n ? j : n - 1;
+
+		key[j] = keys[at]->hp;
+		for (unsigned int s = 0; s < PS_SUITES; s++)
+			block[s][j] = _mm_loadu_si128((const void *)samples[at]);
+		suites |= 1u << keys[at]->suite;
+	}
+	if ((suites >> PS_AES_128_GCM_SHA256 & 1) != 0)
+		ps_aes_encrypt_lanes(key, block[PS_AES_128_GCM_SHA256]);
 	if ((suites >> PS_AES_256_GCM_SHA384 & 1) != 0)
-		ps_aes256_encrypt_lanes(key, aes);
+		ps_aes256_encrypt_lanes(key, block[PS_AES_256_GCM_SHA384]);
 	if ((suites >> PS_CHACHA20_POLY1305_SHA256 & 1) != 0)
-		ps_chacha_lanes(key, chacha);
+		ps_chacha_lanes(key, block[PS_CHACHA20_POLY1305_SHA256]);
+	for (unsigned int j = 0; j < n; j++)
+		memcpy(masks[j], &block[keys[j]->suite][j], 5);
 }
 
 void
@@ -237,24 +247,24 @@ ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[
 {
 	for (unsigned int i = 0; i < n; i += PS_AES_LANES) {
 		const uint8_t *key[PS_AES_LANES];
-		__m128i block[PS_SUITES][PS_AES_LANES];
-		unsigned int suites = 0; /* bit of each that occurs */
+		__m128i block[PS_AES_LANES];
+		unsigned int other = 0; /* not 0: a suite other than the first */
 
-		/* Lanes beyond the last packet repeat it. */
 		for (unsigned int j = 0; j < PS_AES_LANES; j++) {
 			unsigned int at = i + j < n ? i + j : n - 1;
 
 			key[j] = keys[at]->hp;
-			suites |= 1u << keys[at]->suite;
-			block[PS_AES_128_GCM_SHA256][j] =
-				_mm_loadu_si128((const void *)samples[at]);
+			block[j] = _mm_loadu_si128((const void *)samples[at]);
+			other |= keys[at]->suite;
 		}
-		if (__builtin_expect(suites != 1u << PS_AES_128_GCM_SHA256, 0))
-			other_masks(key, block, suites);
-		if (__builtin_expect((suites >> PS_AES_128_GCM_SHA256 & 1) != 0, 1))
-			ps_aes_encrypt_lanes(key, block[PS_AES_128_GCM_SHA256]);
+		if (__builtin_expect(other != PS_AES_128_GCM_SHA256, 0)) {
+			mixed_masks(keys + i, samples + i, masks + i,
+				n - i < PS_AES_LANES ? n - i : PS_AES_LANES);
+			continue;
+		}
+		ps_aes_encrypt_lanes(key, block);
 		for (unsigned int j = 0; j < PS_AES_LANES && i + j < n; j++)
-			memcpy(masks[i + j], &block[keys[i + j]->suite][j], 5);
+			memcpy(masks[i + j], &block[j], 5);
 	}
 }
 
