@@ -7,7 +7,7 @@
 #include "engine.h"
 
 #define CHALLENGES     3  /* sent before a new address is given up */
-#define PATH_MIN_BYTES 64 /* of a datagram with nothing but a path frame */
+#define PATH_MIN_BYTES 64 /* of a datagram with nothing but a challenge */
 
 static bool
 same_flow(const struct ps_flow4 *a, const struct ps_flow4 *b)
@@ -102,12 +102,10 @@ path_frame(struct conn *c, uint8_t *p, size_t cap, struct path_out *out, uint64_
 		bool probed = path->probing && same_flow(&path->answer_flow, &path->flow);
 
 		path->answer_due = false;
-		if (probed && left < PATH_MIN_BYTES)
-			return 0;
 		out->flow = path->answer_flow;
 		out->link = path->answer_link;
 		out->limit = proven || probed ? PS_UDP_PAYLOAD_MIN : 0;
-		if (probed) {
+		if (probed) { /* what asked for it was larger than the answer need be */
 			out->limit = min_u64(left, out->limit);
 			path->tx_bytes += out->limit;
 		}

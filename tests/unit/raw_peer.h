@@ -50,6 +50,7 @@ struct raw_server {
 	bool refuse;   /* the sink has no room for any packet */
 	uint32_t room; /* what the sink says it could take */
 	unsigned int n_streams, delivered, reserved;
+	struct ps_peer sender; /* of the last bytes */
 	struct raw_stream stream[RAW_STREAMS];
 
 	unsigned int connected, closed;

@@ -40,7 +40,7 @@ sink_data(void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
 	struct raw_server *s = ctx;
 	struct raw_stream *r;
 
-	(void)peer;
+	s->sender = *peer;
 	if (f->slot == PS_SLOT_NONE) {
 		f->slot = s->n_streams < RAW_STREAMS ? s->n_streams++ : RAW_STREAMS - 1;
 		s->stream[f->slot] =

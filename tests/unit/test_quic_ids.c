@@ -494,6 +494,20 @@ test_no_reset(void)
 	raw_server_stop(&s);
 }
 
+/* A client has no reset token: no bytes at the end of a packet are one, least of all zeros. */
+static void
+test_client_cannot_reset(void)
+{
+	struct raw_peer *p = start(2);
+	uint8_t d[100] = {0x40};
+
+	memcpy(d + 1, p->dcid.id, p->dcid.len);
+	raw_send_bytes(p, d, sizeof(d));
+	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_DECRYPT), 1);
+	CU_ASSERT_EQUAL(s.closed, 0);
+	raw_server_stop(&s);
+}
+
 static CU_TestInfo tests[] = {
 	{"as many ids as the peer keeps, at most four", test_issued_up_to_the_limit},
 	{"ids are issued again when lost", test_issued_again_when_lost},
@@ -510,6 +524,7 @@ static CU_TestInfo tests[] = {
 	{"stateless reset: token and size", test_reset_sizes},
 	{"stateless reset: rate", test_reset_rate},
 	{"stateless reset: not for everything", test_no_reset},
+	{"stateless reset: not by a client without a token", test_client_cannot_reset},
 	CU_TEST_INFO_NULL,
 };
 

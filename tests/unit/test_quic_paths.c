@@ -121,12 +121,21 @@ test_rebinding(void)
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 		CU_ASSERT_TRUE(!to_new(p, f) && f->link == 7);
 		CU_ASSERT_EQUAL(s.stats->paths_moved, 0);
+		CU_ASSERT_TRUE(
+			s.sender.addr_be == p->was.saddr_be && s.sender.port_be == p->was.sport_be);
 
 		respond(p);
 		CU_ASSERT_EQUAL(s.stats->paths_moved, 1);
 		raw_peer_clear(p);
+		raw_run(&s, 30 * PS_MS_NS);
+		f = raw_last(p, PS_FRAME_ACK); /* of the response itself */
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_TRUE(to_new(p, f) && f->link == 9);
+		raw_peer_clear(p);
 		padded_stream(p, 10);
 		padded_stream(p, 14);
+		CU_ASSERT_TRUE(s.sender.addr_be == p->flow.saddr_be &&
+			       s.sender.port_be == p->flow.sport_be);
 		f = raw_last(p, PS_FRAME_ACK);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 		CU_ASSERT_TRUE(to_new(p, f) && f->link == 9);
@@ -134,6 +143,29 @@ test_rebinding(void)
 		raw_run(&s, 10 * PS_SEC_NS);
 		CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 0);
 		CU_ASSERT_EQUAL(s.stats->conns_open, 1);
+		raw_server_stop(&s);
+	}
+}
+
+/* Another address may be far away: its round trips are measured anew. Another port is not. */
+static void
+test_round_trips_of_a_new_address(void)
+{
+	for (int address = 0; address < 2; address++) {
+		struct raw_peer *p = start();
+		uint64_t sent_ns;
+
+		raw_move(p, address ? OTHER_IP : 0, OTHER_PORT);
+		padded_stream(p, 2);
+		respond(p);
+		CU_ASSERT_EQUAL(s.stats->paths_moved, 1);
+		raw_peer_clear(p);
+		sent_ns = s.now_ns;
+		send_path(p, PS_FRAME_PATH_CHALLENGE, (const uint8_t *)"12345678", 0);
+		raw_run(&s, 3 * PS_SEC_NS);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(raw_nth(p, PS_FRAME_PING, 0));
+		CU_ASSERT_EQUAL(
+			raw_nth(p, PS_FRAME_PING, 0)->at_ns - sent_ns > 900 * PS_MS_NS, address);
 		raw_server_stop(&s);
 	}
 }
@@ -241,9 +273,13 @@ test_challenge_again_and_given_up(void)
 	const struct raw_frame *a, *b;
 
 	raw_move(p, OTHER_IP, OTHER_PORT);
+	raw_send(p, PS_LEVEL_APP, "\x01", 1); /* all that this allows is one small challenge */
 	padded_stream(p, 2);
+	padded_stream(p, 6);
 	raw_run(&s, 10 * PS_SEC_NS);
 	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 3);
+	CU_ASSERT_TRUE(raw_nth(p, PS_FRAME_PATH_CHALLENGE, 0)->size < 200);
+	CU_ASSERT_EQUAL(raw_nth(p, PS_FRAME_PATH_CHALLENGE, 1)->size, 1200);
 	CU_ASSERT_TRUE(threefold(p));
 	a = raw_nth(p, PS_FRAME_PATH_CHALLENGE, 0);
 	b = raw_nth(p, PS_FRAME_PATH_CHALLENGE, 1);
@@ -448,6 +484,7 @@ static CU_TestInfo tests[] = {
 	{"a challenge is answered once, in a full datagram", test_challenge_is_answered},
 	{"a challenge from elsewhere is answered there", test_challenge_from_elsewhere},
 	{"port and address rebinding", test_rebinding},
+	{"round trips of a new address", test_round_trips_of_a_new_address},
 	{"a wrong response", test_wrong_response},
 	{"old packets move nothing", test_old_packets_move_nothing},
 	{"the link follows new packets", test_link_follows_new_packets},
