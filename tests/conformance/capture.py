@@ -9,6 +9,7 @@ one line for each broken rule on stderr, exit code 1 when there is one.
   no-retry           no Retry packet
   handshakes=N       so many distinct connection ids in the server's Initial packets
   client-hellos=N    at least so many Initial packets of the client that begin its CRYPTO stream
+  chacha20           the client offers ChaCha20-Poly1305 only
   retry              a Retry with a token; a later Initial packet has it and counts on
   key-update         packets of key phase 1 from both sides
   ecn                both sides mark ECT, nobody CE, both send ACK_ECN
@@ -31,10 +32,10 @@ FIELDS = {
     "version": "quic.version", "scid": "quic.scid", "dcid": "quic.dcid", "token": "quic.token",
     "retry_token": "quic.retry_token", "number": "quic.packet_number", "phase": "quic.key_phase",
     "frame": "quic.frame_type", "message": "tls.handshake.type", "crypto": "quic.crypto.offset",
-    "supported": "quic.supported_version",
+    "supported": "quic.supported_version", "suite": "tls.handshake.ciphersuite",
 }
 NUMBERS = ("len", "ecn", "type", "version", "number", "phase", "frame", "message", "crypto",
-           "supported")
+           "supported", "suite")
 
 
 class Datagram:
@@ -100,6 +101,10 @@ class Capture:
     def client_hellos(self, n):
         seen = sum(INITIAL in d.type and 0 in d.crypto for d in self.up)
         self.check(seen >= n, f"{seen} ClientHellos")
+
+    def chacha20(self, _):
+        suites = {s for d in self.up for s in d.suite}
+        self.check(suites == {0x1303}, f"cipher suites {sorted(map(hex, suites))}")
 
     def retry(self, _):
         tokens = [t for d in self.down if RETRY in d.type for t in d.retry_token]
