@@ -214,7 +214,7 @@ install_rules(struct ps_port *p, struct ps_err *e)
 			"[port %s] %u rules were accepted by the driver and are not there; look at "
 			"the device's firmware and other programs on it",
 			p->conf->name, sample.lost);
-	return rc;
+	return rc == 0 ? ps_port_pf_install(p, e) : rc;
 }
 
 static int
@@ -300,6 +300,7 @@ void
 ps_port_stop(struct ps_port *p)
 {
 	ps_port_unwatch(p);
+	ps_port_pf_remove(p);
 	ps_flow_close(&p->flow);
 	if (p->started)
 		rte_eth_dev_stop(p->id);

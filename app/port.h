@@ -26,6 +26,7 @@
 #include "events.h"
 #include "flow.h"
 #include "linkmon.h"
+#include "ntuple.h"
 #include "sock_port.h"
 #include "steer.h"
 #include "watch.h"
@@ -65,8 +66,10 @@ struct ps_port {
 	enum ps_rule_state state; /* AF_XDP and sockets: of all rules together */
 	struct ps_steer_key *keys;
 	uint32_t n_keys;
-	struct ps_xdp xdp;        /* AF_XDP */
-	struct ps_sock_port sock; /* sockets */
+	struct ps_xdp xdp;              /* AF_XDP */
+	struct ps_sock_port sock;       /* sockets */
+	struct ps_ntuple_rule *pf_rule; /* drops in the physical function */
+	uint32_t n_pf_rules;
 	/* The watch. */
 	struct ps_watch watch;
 	struct ps_events events;
@@ -116,6 +119,14 @@ const char *ps_port_proof(const struct ps_port *p, uint32_t rule);
 int ps_port_reset(struct ps_port *p, struct ps_err *e);
 /* The link's address as it is now. */
 int ps_port_read_mac(struct ps_port *p, struct ps_err *e);
+
+/* -- port_pf.c: nothing to do for ports but VFs with their PF's MAC address -- */
+
+/* After ps_port_read_mac(). */
+int ps_port_pf_install(struct ps_port *p, struct ps_err *e);
+int ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e);
+int ps_port_pf_reinstall(struct ps_port *p, struct ps_err *e);
+void ps_port_pf_remove(struct ps_port *p);
 
 /* -- port_watch.c -- */
 

@@ -99,9 +99,11 @@ ps_port_verify(struct ps_port *p, const struct ps_steer_count *counts, uint32_t 
 	p->elsewhere += report.wrong;
 	sample->rules = p->plan.n_rules;
 	sample->lost = report.lost;
-	sample->readback_failed = rc < 0;
 	sample->steered = p->steered;
 	sample->elsewhere = p->elsewhere;
+	if (rc == 0)
+		rc = ps_port_pf_verify(p, &sample->kernel_differs, e);
+	sample->readback_failed = rc < 0;
 	return rc;
 }
 
@@ -112,8 +114,10 @@ ps_port_reinstall(struct ps_port *p, struct ps_err *e)
 
 	if (p->kind == PS_PORT_SOCKET)
 		return 0;
-	if (p->kind != PS_PORT_AF_XDP)
-		return ps_flow_install(&p->flow, e);
+	if (p->kind != PS_PORT_AF_XDP) {
+		rc = ps_flow_install(&p->flow, e);
+		return rc < 0 ? rc : ps_port_pf_reinstall(p, e);
+	}
 	rc = ps_xdp_reattach(&p->xdp, e);
 	if (rc == 0)
 		rc = ps_xdp_allow(&p->xdp, p->keys, p->n_keys, e);

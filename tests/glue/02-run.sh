@@ -63,14 +63,20 @@ start_on() {
 	PENSTOCK_PID=$PID
 	wait_for 20 serving_somehow || fail "penstock does not start on $1"
 }
+# refused_on DEVICE WORDS... [-- ARGS...]: ends with code 1 and one line that has these words.
 refused_on() {
-	local device=$1 word
+	local device=$1 words=() word
 	shift
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		words+=("$1")
+		shift
+	done
+	[ $# -eq 0 ] || shift
 	# shellcheck disable=SC2046
-	timeout 30 "$PENSTOCK" run -c "$TMP/penstock.ini" $(on "$device") >"$TMP/refused.out" 2>"$TMP/refused.log"
+	timeout 30 "$PENSTOCK" run -c "$TMP/penstock.ini" $(on "$device" "$@") >"$TMP/refused.out" 2>"$TMP/refused.log"
 	[ $? -eq 1 ] || fail "$device: exit code is not 1"
 	[ "$(wc -l <"$TMP/refused.log")" -eq 1 ] || fail "$device: not one line: $(cat "$TMP/refused.log")"
-	for word in "$@"; do
+	for word in "${words[@]}"; do
 		grep -q -- "$word" "$TMP/refused.log" || fail "$device: the line does not say \"$word\": $(cat "$TMP/refused.log")"
 	done
 }
@@ -113,8 +119,21 @@ wait_for 5 gone "$PENSTOCK_PID" || fail "iavf: goes on although on_rule_loss = s
 wait "$PENSTOCK_PID"
 [ $? -eq 1 ] || fail "iavf: stop does not end with code 1"
 
+# A VF with its PF's MAC address needs drop rules in the PF: without them nothing starts.
+config "$(service a 203.0.113.7 8001)"
+ip link add psgl$$ type veth peer name psgk$$ || skip "veth pairs cannot be made here"
+trap 'ip link del psgl$$; rm -rf "$PLUGINS"; cleanup' EXIT
+ip link set psgl$$ address 02:00:00:00:00:01
+refused_on net_iavf0 "psgl$$" "ntuple" -- -o "port.net_iavf0.pf=psgl$$" -o port.net_iavf0.device=net_iavf0
+ip link set psgl$$ address 02:00:00:00:00:02
+start_on net_iavf0 -o "port.net_iavf0.pf=psgl$$" -o port.net_iavf0.device=net_iavf0
+# The PF's link is watched too.
+ip link set psgl$$ address 02:00:00:00:00:03
+wait_for 3 has_flows losses 1 || fail "a new MAC address of the PF is not noticed"
+stop_penstock
+
 # The driver refuses the 513th rule: none is left, and the program does not start.
 many() { for i in $(seq 0 16 255); do printf 'address%d = ' $((i + 1)); printf "$1.%d," $(seq $i $((i + 14))); printf "$1.%d\n" $((i + 15)); done | sed 's/^address1 /address /'; }
 config "$(for n in 1 2 3; do printf '[service s%d]\nkind = udp\nport = 800%d\n' $n $n; many "203.0.$n"; done)"
 refused_on mlx5_pci0 "mlx5" "rule for s3" "name fewer addresses"
-pass "proven, refused as a whole, lost in silence, reset, removed"
+pass "proven, refused as a whole, lost in silence, reset, removed, and the PF of a VF"

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* A VF that has the MAC address of its physical function: the PF's kernel would also see what is
+ * ours, and answer it. Exact rules in the PF drop that there; they are read back and compared by
+ * meaning, and go before the port does. A rule of this meaning that is there already is one of a
+ * killed run, and becomes ours (penstock fini takes it away too). */
+
+#include "port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int
+is_needed(const struct ps_port *p, bool *needed, struct ps_err *e)
+{
+	struct ps_iface pf;
+	int rc;
+
+	*needed = false;
+	if (p->conf->pf[0] == '\0' || (p->kind != PS_PORT_PCI && p->kind != PS_PORT_EAL))
+		return 0;
+	rc = ps_iface_get(p->conf->pf, &pf, e);
+	if (rc == 0)
+		*needed = memcmp(pf.mac, p->mac.addr_bytes, sizeof(pf.mac)) == 0;
+	return rc;
+}
+
+static int
+make_rules(struct ps_port *p, struct ps_err *e)
+{
+	p->pf_rule = calloc(p->plan.n_rules, sizeof(*p->pf_rule));
+	if (p->pf_rule == NULL)
+		return ps_fail(e, ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < p->plan.n_rules; i++) {
+		const struct ps_rule *r = &p->plan.rule[i];
+
+		if (r->addr_be == 0)
+			return ps_fail(e, EINVAL,
+				"[port %s] service %s: address = any cannot be kept from the "
+				"kernel "
+				"of %s, which has the same MAC address; name the addresses, or set "
+				"another vf_mac",
+				p->conf->name, r->selector->name, p->conf->pf);
+		p->pf_rule[i] = (struct ps_ntuple_rule){
+			.daddr_be = r->addr_be, .dport_be = r->dport_be, .drop = true};
+	}
+	return 0;
+}
+
+static int
+insert(const struct ps_port *p, struct ps_ntuple_rule *rule, struct ps_err *e)
+{
+	enum ps_ntuple_verdict v;
+	int rc;
+
+	rule->location = RX_CLS_LOC_ANY;
+	rc = ps_ntuple_insert(p->conf->pf, rule, &v, e);
+	return rc == -EEXIST ? 0 : rc;
+}
+
+int
+ps_port_pf_install(struct ps_port *p, struct ps_err *e)
+{
+	bool needed;
+	int rc = is_needed(p, &needed, e);
+
+	if (rc < 0 || !needed)
+		return rc;
+	rc = make_rules(p, e);
+	for (uint32_t i = 0; rc == 0 && i < p->plan.n_rules; i++) {
+		rc = insert(p, &p->pf_rule[i], e);
+		p->n_pf_rules += rc == 0;
+	}
+	return rc;
+}
+
+static bool
+is_there(const struct ps_port *p, const struct ps_ntuple_rule *rule, struct ps_err *e, int *rc)
+{
+	enum ps_ntuple_verdict v = PS_NTUPLE_EQUAL;
+
+	*rc = ps_ntuple_verify(p->conf->pf, rule, &v, e);
+	if (*rc == -ENOENT)
+		return false;
+	if (*rc == 0 && v > PS_NTUPLE_UNKNOWN)
+		ps_fail(e, ESTALE, "%s: location %u holds another rule than ours: %s", p->conf->pf,
+			rule->location, ps_ntuple_reason(v));
+	return v <= PS_NTUPLE_UNKNOWN;
+}
+
+int
+ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e)
+{
+	int rc = 0;
+
+	*differs = false;
+	for (uint32_t i = 0; rc == 0 && !*differs && i < p->n_pf_rules; i++) {
+		*differs = !is_there(p, &p->pf_rule[i], e, &rc);
+		if (*differs)
+			rc = 0;
+	}
+	return rc;
+}
+
+int
+ps_port_pf_reinstall(struct ps_port *p, struct ps_err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < p->n_pf_rules; i++)
+		if (!is_there(p, &p->pf_rule[i], e, &rc))
+			rc = insert(p, &p->pf_rule[i], e);
+	return rc;
+}
+
+void
+ps_port_pf_remove(struct ps_port *p)
+{
+	struct ps_err e;
+
+	while (p->n_pf_rules > 0) {
+		const struct ps_ntuple_rule *rule = &p->pf_rule[--p->n_pf_rules];
+		int rc = ps_ntuple_delete(p->conf->pf, rule, &e);
+
+		if (rc < 0 && rc != -ENOENT)
+			ps_log(PS_LOG_WARN, "[port %s] %s", p->conf->name, e.text);
+	}
+	free(p->pf_rule);
+	p->pf_rule = NULL;
+}
