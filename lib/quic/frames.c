@@ -149,12 +149,14 @@ count_received(struct space *s, enum ps_level level, uint64_t pn, uint8_t ecn, b
 }
 
 /* A peer pays for frames that move nothing, and for packets without frames worth keeping; what it
- * spent comes back slowly. No client that has anything to send comes near the end of it. */
+ * spent comes back slowly. No client that has anything to send comes near the end of it: it may put
+ * an ACK beside what moves something, news or not (RFC 9000 section 13.2.1). */
 static void
-charge(struct ps_quic *q, struct conn *c, uint32_t n, uint64_t now_ns)
+charge(struct ps_quic *q, struct conn *c, uint32_t n, bool ack, uint64_t now_ns)
 {
 	const uint64_t frame_ns = PS_SEC_NS / BUDGET_PER_S;
-	uint32_t cost = n > q->packet.progress ? n - q->packet.progress : n == 0;
+	uint32_t moved = q->packet.progress + (ack && q->packet.progress > 0);
+	uint32_t cost = n > moved ? n - moved : n == 0;
 	uint64_t earned = (now_ns - c->budget_ns) / frame_ns;
 
 	if (cost == 0 || c->state > CONN_ESTABLISHED)
@@ -175,7 +177,7 @@ frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_
 	const uint8_t *text, size_t len, uint64_t now_ns)
 {
 	enum ps_level level = level_of(type);
-	bool eliciting;
+	bool eliciting, ack = false;
 	uint8_t ecn;
 	int n = parse_all(q, c, type, text, len, &eliciting, now_ns);
 
@@ -191,7 +193,9 @@ frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_
 	q->packet.progress = 0;
 	count_received(conn_space(q, c, level), level, pn, ecn, eliciting, now_ns);
 	c->idle_from_ns = now_ns;
-	for (int i = 0; i < n && c->state <= CONN_ESTABLISHED; i++)
+	for (int i = 0; i < n && c->state <= CONN_ESTABLISHED; i++) {
+		ack |= q->frames[i].type == PS_FRAME_ACK || q->frames[i].type == PS_FRAME_ACK_ECN;
 		apply(q, c, level, &q->frames[i], now_ns);
-	charge(q, c, (uint32_t)n, now_ns);
+	}
+	charge(q, c, (uint32_t)n, ack, now_ns);
 }

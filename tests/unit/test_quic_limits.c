@@ -197,6 +197,31 @@ test_full_speed(void)
 	raw_server_stop(&s);
 }
 
+/* The same by a client that puts an ACK into every packet, though it tells nothing new. */
+static void
+test_full_speed_with_acks(void)
+{
+	struct raw_peer *p = start();
+	uint8_t frame[512];
+	uint64_t granted = 512;
+
+	for (uint64_t i = 0; i < 50000 && s.closed == 0; i++) {
+		size_t n = ps_frame_ack_put(frame, sizeof(frame), &p->got[PS_LEVEL_APP], 0);
+
+		n += ps_frame_stream_put(frame + n, sizeof(frame) - n, i << 2 | 2, 0,
+			(const uint8_t *)"abc", 3, true);
+		if (i >= granted)
+			CU_FAIL_FATAL("credit ran out");
+		raw_send(p, PS_LEVEL_APP, frame, n);
+		if (raw_last(p, PS_FRAME_MAX_STREAMS_UNI) != NULL)
+			granted = raw_last(p, PS_FRAME_MAX_STREAMS_UNI)->f.limit.max;
+		raw_peer_clear(p);
+	}
+	CU_ASSERT_EQUAL(s.closed, 0);
+	CU_ASSERT_EQUAL(s.delivered, 50000);
+	raw_server_stop(&s);
+}
+
 /* -- keys -- */
 
 static const uint8_t challenge[] = {PS_FRAME_PATH_CHALLENGE, 1, 2, 3, 4, 5, 6, 7, 8};
@@ -359,6 +384,7 @@ static CU_TestInfo tests[] = {
 	{"the budget comes back", test_budget_comes_back},
 	{"keep-alive for an hour", test_keep_alive_for_an_hour},
 	{"100,000 transactions at full speed", test_full_speed},
+	{"50,000 more, an ACK in every packet", test_full_speed_with_acks},
 	{"own key update", test_own_update},
 	{"own key update, path frames", test_own_update_with_path_frames},
 	{"own key update, not answered", test_own_update_not_answered},

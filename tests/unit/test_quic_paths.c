@@ -312,6 +312,24 @@ test_address_storm(void)
 	raw_server_stop(&s);
 }
 
+/* What comes from elsewhere for a connection that is closing is not answered at all. */
+static void
+test_not_when_closing(void)
+{
+	struct raw_peer *p = start();
+	uint64_t sent;
+
+	raw_send(p, PS_LEVEL_APP, "\x21", 1);
+	CU_ASSERT_EQUAL(s.closed, 1);
+	sent = s.stats->datagrams_tx;
+	raw_move(p, OTHER_IP, OTHER_PORT);
+	for (int i = 0; i < 16; i++)
+		raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	CU_ASSERT_EQUAL(s.stats->datagrams_tx, sent);
+	CU_ASSERT_EQUAL(s.drops.n[PS_DROP_QUIC_PATH], 16);
+	raw_server_stop(&s);
+}
+
 /* During the handshake an address is fixed. */
 static void
 test_not_before_the_handshake_is_over(void)
@@ -491,6 +509,7 @@ static CU_TestInfo tests[] = {
 	{"three times, at the new address too", test_amplification},
 	{"a challenge is sent again, and given up", test_challenge_again_and_given_up},
 	{"a new address with every packet", test_address_storm},
+	{"no new address when closing", test_not_when_closing},
 	{"no new address during the handshake", test_not_before_the_handshake_is_over},
 	{"ECN counts", test_counts},
 	{"marks stay while they count", test_marks_stay_while_they_count},
