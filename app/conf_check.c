@@ -81,7 +81,7 @@ ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 	if (c->n_services == 0)
 		return ps_fail(e, EINVAL,
 			"no service is configured; add a [service NAME] section (see "
-			"config/example.ini)");
+			"config/af-xdp.ini)");
 	if (!isalnum((unsigned char)c->name[0]) || c->name[strspn(c->name, NAME_CHARS)] != '\0')
 		return ps_fail(e, EINVAL,
 			"[penstock] name: '%s' may hold letters, digits, '.', '-' and '_', and "

@@ -4,6 +4,7 @@
 #include "conf.h"
 
 #include <arpa/inet.h>
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -301,6 +302,28 @@ test_table(void)
 	free(text);
 }
 
+/* What the repository ships to be copied. */
+static void
+test_examples(void)
+{
+	glob_t g;
+
+	CU_ASSERT_EQUAL_FATAL(glob(PS_CONFIG_DIR "/*.ini", 0, NULL, &g), 0);
+	CU_ASSERT(g.gl_pathc >= 6);
+	for (size_t i = 0; i < g.gl_pathc; i++) {
+		int rc = ps_conf_load(&conf, g.gl_pathv[i], NULL, 0, &err);
+
+		if (rc == 0)
+			rc = ps_conf_check(&conf, &err);
+		CU_ASSERT_EQUAL(rc, 0);
+		CU_ASSERT_EQUAL(conf.n_ports, 1);
+		CU_ASSERT(conf.n_services >= 2);
+		if (rc != 0)
+			printf("\n%s: %s\n", g.gl_pathv[i], err.text);
+	}
+	globfree(&g);
+}
+
 int
 main(void)
 {
@@ -314,6 +337,7 @@ main(void)
 		{"keypair", test_keypair},
 		{"paths and watch", test_paths},
 		{"table", test_table},
+		{"examples", test_examples},
 		CU_TEST_INFO_NULL,
 	};
 	CU_SuiteInfo suites[] = {
