@@ -378,7 +378,34 @@ test_integrity_limit(void)
 	integrity_limit(PS_CHACHA20_POLY1305_SHA256, UINT64_C(1) << 36);
 }
 
+/* Growth of the block when one of its limits grows by n, per unit. */
+static size_t
+each(const struct ps_quic_limits *l, const struct ps_quic_limits *more, uint32_t n)
+{
+	return (ps_quic_footprint(more) - ps_quic_footprint(l)) / n;
+}
+
+/* At default limits, as deploy/doc/memory.md has it. */
+static void
+test_memory(void)
+{
+	const uint32_t n = 4096;
+	struct ps_quic_limits l, conns, handshakes;
+	struct ps_quic_config unused;
+
+	ps_quic_defaults(&l, &unused);
+	conns = handshakes = l;
+	conns.conns += n;
+	handshakes.handshakes += n;
+	printf("\n    %zu bytes per connection, %zu per handshake ", each(&l, &conns, n),
+		each(&l, &handshakes, n));
+	CU_ASSERT(each(&l, &conns, n) >= sizeof(struct conn));
+	CU_ASSERT(each(&l, &conns, n) <= 4096);
+	CU_ASSERT(each(&l, &handshakes, n) <= 32768);
+}
+
 static CU_TestInfo tests[] = {
+	{"memory", test_memory},
 	{"floods of frames that move nothing", test_floods_are_closed},
 	{"floods of what was delivered", test_repeats_are_closed},
 	{"the budget comes back", test_budget_comes_back},
