@@ -22,13 +22,15 @@ count_second(struct ps_quic *q, uint64_t now_ns)
 	q->admission.begun = 0;
 }
 
-static bool
-retry_wanted(struct ps_quic *q, uint64_t now_ns)
+void
+retry_update(struct ps_quic *q, uint64_t now_ns)
 {
 	uint64_t half_open = q->stats.half_open, begun, rate = q->cfg.handshakes_per_s;
 
-	if (q->cfg.retry != PS_RETRY_AUTO)
-		return q->cfg.retry == PS_RETRY_ALWAYS;
+	if (q->cfg.retry != PS_RETRY_AUTO) {
+		q->stats.retry_on = q->cfg.retry == PS_RETRY_ALWAYS;
+		return;
+	}
 	count_second(q, now_ns);
 	begun = q->admission.begun;
 	if (half_open * AUTO_ON >= q->limits.handshakes || (rate != 0 && begun * AUTO_ON >= rate))
@@ -37,7 +39,6 @@ retry_wanted(struct ps_quic *q, uint64_t now_ns)
 		q->admission.calm_ns = now_ns;
 	if (now_ns - q->admission.calm_ns >= CALM_NS)
 		q->stats.retry_on = 0;
-	return q->stats.retry_on != 0;
 }
 
 static bool
@@ -187,7 +188,8 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 	}
 	if (token != PS_TOKEN_RETRY)
 		odcid = dcid;
-	if (token == 0 && !forged && retry_wanted(q, now_ns)) {
+	retry_update(q, now_ns);
+	if (token == 0 && !forged && q->stats.retry_on) {
 		send_retry(q, dg, h, now_ns);
 		return NULL;
 	}

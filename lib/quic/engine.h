@@ -466,6 +466,8 @@ void handshake_drop_initial(struct ps_quic *q, struct conn *c);
 void handshake_release(struct ps_quic *q, struct conn *c);
 
 /* admit.c */
+/* Sets stats.retry_on, which tells whether new clients have to prove their address. */
+void retry_update(struct ps_quic *q, uint64_t now_ns);
 /* Whether a source may have another connection; charges it. Called when its handshake is complete
  * and not before: an address that is not proven must cost its owner nothing. */
 bool source_take(struct ps_quic *q, uint32_t addr_be, uint64_t now_ns);

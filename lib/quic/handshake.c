@@ -5,7 +5,8 @@
 
 #include "engine.h"
 
-#define COLLECT_MAX 64 /* finished TLS steps taken per service call */
+#define DISALLOWED_NS (100 * PS_MS_NS)
+#define COLLECT_MAX   64 /* finished TLS steps taken per service call */
 
 static uint64_t
 half_open_hash(const struct ps_quic *q, const struct ps_flow4 *f, const uint8_t *id, size_t len)
@@ -280,6 +281,9 @@ complete(struct ps_quic *q, struct conn *c, struct handshake *hs, uint64_t now_n
 		if (!source_take(q, c->peer.addr_be, now_ns)) {
 			q->stats.source_limited++;
 			conn_close(q, c, true, 2, 0, "disallowed", now_ns);
+			/* the slot is not for those who come too often */
+			c->close_due_ns = min_u64(c->close_due_ns, now_ns + DISALLOWED_NS);
+			conn_rearm(q, c);
 			return;
 		}
 		streams_credit(q, c, now_ns);

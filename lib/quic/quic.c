@@ -306,6 +306,7 @@ ps_quic_service(struct ps_quic *q, uint64_t now_ns)
 	handshake_collect(q, now_ns);
 	for (int i = 0; i < TIMEOUTS_MAX && (c = timer_pop(q, now_ns)) != NULL; i++)
 		conn_timeout(q, c, now_ns);
+	retry_update(q, now_ns);
 	q->stats.keys_expanded =
 		ps_protect_expansions(q->protect) + ps_protect_expansions(q->protect_long);
 	return ps_tls_waiting(q->cfg.tls) ? now_ns : timer_next(q);

@@ -372,6 +372,22 @@ test_per_source(void)
 }
 
 /* Knocking often neither helps nor harms: one a minute is one a minute. */
+/* One that comes too often holds its place for a tenth of a second, not for three probe timeouts.
+ */
+static void
+test_per_source_slot(void)
+{
+	start_sources(1);
+	for (int i = 0; i < 4; i++)
+		CU_ASSERT_TRUE(let_in(OTHER_IP));
+	raw_run(&s, 10 * PS_SEC_NS);
+	CU_ASSERT_FALSE(let_in(OTHER_IP));
+	CU_ASSERT_NOT_EQUAL(ps_quic_service(s.q, s.now_ns), PS_NEVER);
+	raw_run(&s, 101 * PS_MS_NS);
+	CU_ASSERT_EQUAL(s.next_ns, PS_NEVER); /* nothing is left of it */
+	raw_server_stop(&s);
+}
+
 static void
 test_per_source_when_impatient(void)
 {
@@ -401,6 +417,7 @@ static CU_TestInfo tests[] = {
 	{"Retry by itself: handshakes begun", test_auto_by_rate},
 	{"handshakes begun per second", test_handshakes_per_second},
 	{"connections per source", test_per_source},
+	{"connections per source, the place is free soon", test_per_source_slot},
 	{"connections per source, knocking often", test_per_source_when_impatient},
 	CU_TEST_INFO_NULL,
 };
