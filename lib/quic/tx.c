@@ -139,10 +139,22 @@ record(struct packet *k, size_t size, struct sent e)
 	k->rec[k->n++] = e;
 }
 
+/* All that arrived so far; 0 when that does not fit. */
+static size_t
+ack_frame(struct packet *k, uint64_t now_ns)
+{
+	uint64_t delay = (now_ns - k->s->rx_largest_ns) / PS_US_NS >> ACK_DELAY_SHIFT;
+	size_t n = ps_frame_ack_put(at(k), k->cap - k->len, &k->s->rx, delay);
+
+	if (n > 0 && (k->s->rx_ecn[0] | k->s->rx_ecn[1] | k->s->rx_ecn[2]) != 0)
+		n = ps_frame_ack_ecn(at(k), n, k->cap - k->len,
+			(uint64_t[]){k->s->rx_ecn[0], k->s->rx_ecn[1], k->s->rx_ecn[2]});
+	return n;
+}
+
 static void
 put_ack(struct ps_quic *q, struct packet *k, uint64_t now_ns)
 {
-	uint64_t delay = (now_ns - k->s->rx_largest_ns) / PS_US_NS >> ACK_DELAY_SHIFT;
 	size_t n;
 
 	if (k->s->unacked_eliciting == 0 && k->s->ack_due_ns > now_ns)
@@ -152,12 +164,9 @@ put_ack(struct ps_quic *q, struct packet *k, uint64_t now_ns)
 		k->s->unacked_eliciting = 0;
 		return;
 	}
-	n = ps_frame_ack_put(at(k), k->cap - k->len, &k->s->rx, delay);
+	n = ack_frame(k, now_ns);
 	if (n == 0)
 		return;
-	if ((k->s->rx_ecn[0] | k->s->rx_ecn[1] | k->s->rx_ecn[2]) != 0)
-		n = ps_frame_ack_ecn(at(k), n, k->cap - k->len,
-			(uint64_t[]){k->s->rx_ecn[0], k->s->rx_ecn[1], k->s->rx_ecn[2]});
 	k->len += n;
 	k->ack = true;
 	k->s->ack_due_ns = PS_NEVER;
@@ -364,6 +373,10 @@ build_path(
 	if (n == 0)
 		return 0;
 	record(k, n, (struct sent){.kind = SENT_PING});
+	/* The ordinary ones go on to where the peer may be no more: without this one, a peer whose
+	 * congestion window is full could not answer the challenge. */
+	if (to->limit == PS_UDP_PAYLOAD_MIN && k->s->rx.n > 0)
+		k->len += ack_frame(k, now_ns);
 	packet_commit(d, k);
 	d->full = to->limit;
 	return datagram_end(q, c, d, now_ns);

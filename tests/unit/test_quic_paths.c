@@ -115,6 +115,9 @@ test_rebinding(void)
 		f = raw_last(p, PS_FRAME_PATH_CHALLENGE);
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 		CU_ASSERT_TRUE(to_new(p, f) && f->link == 9 && f->size >= 1200);
+		f = raw_last(p, PS_FRAME_ACK); /* beside it: what is sent to the old one is lost */
+		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+		CU_ASSERT_TRUE(to_new(p, f) && f->link == 9 && f->size >= 1200);
 		padded_stream(p, 6);
 		CU_ASSERT_EQUAL(s.delivered, 2);
 		f = raw_last(p, PS_FRAME_ACK);
