@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 #
-# 50 handshakes while three of ten datagrams are lost in each direction, at most three in a row.
+# 50 handshakes while three of ten datagrams are lost in each direction, for each client
+
 
 . "$(dirname "$0")/lib.sh"
 start_bed
 CONNECTIONS=50
 for client in ngtcp2 quinn quicgo; do
-	run_case $client 100 500-600 "$BASE --loss 0.3 --lost-max 3 --seed 11" "version handshakes=50"
+	run_case $client 100 500-600 "$BASE --loss 0.3 --spoil-max 3 --seed 11" "version handshakes=50"
 done
 end_case

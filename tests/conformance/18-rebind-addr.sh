@@ -9,6 +9,9 @@ start_bed
 FROM2=$SECOND_ADDR
 link="$BASE --rebind 1000:$(by_size 1000 5000)"
 for client in ngtcp2 quinn quicgo quiche; do
-	run_case $client $(by_size 2500 8500) 1100-1232 "$link" "version handshakes=1 paths=2"
+	rule=paths=2
+	# Its empty connection ids keep tshark from reading packets to an address it does not know.
+	[ $client != quicgo ] || rule=addresses=2
+	run_case $client $(by_size 2500 8500) 1100-1232 "$link" "version handshakes=1 $rule"
 done
 end_case

@@ -16,6 +16,7 @@ one line for each broken rule on stderr, exit code 1 when there is one.
   amplification      at most three times the bytes received, until a Handshake packet arrives
   full-handshakes=N  so many Certificate messages from the server, no ticket, no early data taken
   early-data         packets of early data from the client
+  addresses=N        at least so many client addresses, all answered but perhaps the last
   paths=N            at least so many client addresses; the server's first packet to each carries
                      PATH_CHALLENGE, and a challenge was answered from each but the last
 """
@@ -151,6 +152,11 @@ class Capture:
     def early_data(self, _):
         seen = sum(ZERO_RTT in d.type for d in self.up)
         self.check(seen > 0, f"{seen} packets of early data, none of use")
+
+    def addresses(self, n):
+        seen = list(dict.fromkeys(d.client for d in self.up))
+        answered = {d.client for d in self.down}
+        self.check(len(seen) >= n and answered >= set(seen[:-1]), f"{len(seen)} client addresses")
 
     def paths(self, n):
         paths = list(dict.fromkeys(d.client for d in self.up))

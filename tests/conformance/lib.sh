@@ -61,10 +61,15 @@ row() {
 	echo "$1: $2: $3"
 }
 
-# broken CLIENT REASON: the case has failed, the next client is tried all the same.
+# broken CLIENT REASON: the case has failed, its capture is kept, the next client is tried all the
+# same.
 broken() {
 	row "$1" FAILED "$2"
 	FAILED=1
+	mkdir -p "$BUILD/conformance"
+	cp "$TMP/relay.pcap" "$BUILD/conformance/$CASE-$1.pcap"
+	cp "$TMP/keys" "$BUILD/conformance/$CASE-$1.keys" 2>/dev/null
+	echo "  capture: $BUILD/conformance/$CASE-$1.pcap"
 	tail -n 3 "$TMP/client.log" | sed 's/^/  client: /'
 	sed 's/^/  relay: /' "$TMP/relay.out"
 	echo "  closed: $(field close_kind "$TMP/client.out" 2>/dev/null) $(field close_code "$TMP/client.out" 2>/dev/null)"

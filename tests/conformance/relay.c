@@ -25,11 +25,6 @@
 #define HEAP_MAX      65536
 #define SOCKET_BYTES  (4 << 20)
 
-struct relay_flow {
-	struct sockaddr_in client, local; /* local: of the socket towards the server */
-	int fd;
-};
-
 struct relay {
 	int epoll, listen_fd;
 	struct sockaddr_in listen, server, from[ADDRESSES_MAX];
@@ -50,7 +45,7 @@ static const char usage[] =
 	"usage: relay --listen ADDR:PORT --to ADDR:PORT --from ADDR [--from ADDR]... [options]\n"
 	"  --delay MS --rate KBIT/S --queue N   of each direction\n"
 	"  --loss P[:RUN]      each loss takes RUN datagrams (1)\n"
-	"  --lost-max N        never more than N lost in a row\n"
+	"  --spoil-max N       of a client never more than N lost or damaged in a row\n"
 	"  --corrupt P --reorder P --dup P\n"
 	"  --drop FIRST-LAST   drop these datagrams to the server, counted from 1\n"
 	"  --blackhole MS:MS   pass for so long, then swallow for so long, and again\n"
@@ -357,8 +352,8 @@ apply_option(struct relay *r, const char *name, const char *arg)
 		l->queue = (unsigned)atoi(arg);
 	else if (!strcmp(name, "loss"))
 		ok = sscanf(arg, "%lf:%u", &l->loss, &l->loss_run) >= 1 && l->loss_run > 0;
-	else if (!strcmp(name, "lost-max"))
-		l->lost_max = (unsigned)atoi(arg);
+	else if (!strcmp(name, "spoil-max"))
+		l->spoil_max = (unsigned)atoi(arg);
 	else if (!strcmp(name, "corrupt"))
 		l->corrupt = atof(arg);
 	else if (!strcmp(name, "reorder"))
@@ -383,7 +378,7 @@ parse(struct relay *r, int argc, char **argv)
 {
 	static const struct option options[] = {{"listen", 1, NULL, 1}, {"to", 1, NULL, 1},
 		{"from", 1, NULL, 1}, {"delay", 1, NULL, 1}, {"rate", 1, NULL, 1},
-		{"queue", 1, NULL, 1}, {"loss", 1, NULL, 1}, {"lost-max", 1, NULL, 1},
+		{"queue", 1, NULL, 1}, {"loss", 1, NULL, 1}, {"spoil-max", 1, NULL, 1},
 		{"corrupt", 1, NULL, 1}, {"reorder", 1, NULL, 1}, {"dup", 1, NULL, 1},
 		{"drop", 1, NULL, 1}, {"blackhole", 1, NULL, 1}, {"rebind", 1, NULL, 1},
 		{"seed", 1, NULL, 1}, {"pcap", 1, NULL, 1}, {NULL, 0, NULL, 0}};

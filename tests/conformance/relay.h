@@ -20,6 +20,13 @@
 
 enum relay_dir { RELAY_TO_SERVER, RELAY_TO_CLIENT, RELAY_DIRS };
 
+/* One client, and the socket that stands for it towards the server. */
+struct relay_flow {
+	struct sockaddr_in client, local;
+	int fd;
+	unsigned spoiled_in_row[RELAY_DIRS];
+};
+
 struct relay_datagram {
 	uint64_t arrive, seq;
 	struct relay_flow *flow;
@@ -34,16 +41,16 @@ struct relay_link {
 	uint64_t delay_ns, rate_bps; /* rate 0: no limit */
 	unsigned queue;              /* datagrams that wait for the link; 0: no limit */
 	double loss, corrupt, reorder, dup;
-	unsigned loss_run;              /* datagrams that one loss takes */
-	unsigned lost_max;              /* never more than so many in a row; 0: no limit */
-	unsigned drop_first, drop_last; /* to the server, counted from 1 */
+	unsigned loss_run;  /* datagrams that one loss takes */
+	unsigned spoil_max; /* a flow has no more lost or damaged in a row; 0: no limit */
+	unsigned drop_first, drop_last;             /* to the server, counted from 1 */
 	uint64_t blackhole_on_ns, blackhole_off_ns; /* passes, swallows, in turn; 0: never */
 	uint64_t start;
 };
 
 struct relay_dir_state {
 	uint64_t random, free_at, n;
-	unsigned run_left, lost_in_row;
+	unsigned run_left;
 	uint64_t departure[RELAY_QUEUE_MAX]; /* of the datagrams that wait, a ring */
 	unsigned first, waiting;
 	uint64_t passed, lost, overflow, corrupted, reordered, duplicated, swallowed;

@@ -32,20 +32,14 @@ chance(uint64_t random, double p)
 static bool
 is_lost(const struct relay_link *link, struct relay_dir_state *d, uint64_t random)
 {
-	bool lost = true;
-
-	if (d->run_left > 0)
+	if (d->run_left > 0) {
 		d->run_left--;
-	else if (chance(random, link->loss))
-		d->run_left = link->loss_run - 1;
-	else
-		lost = false;
-	if (lost && link->lost_max > 0 && d->lost_in_row == link->lost_max) {
-		d->run_left = 0;
-		lost = false;
+		return true;
 	}
-	d->lost_in_row = lost ? d->lost_in_row + 1 : 0;
-	return lost;
+	if (!chance(random, link->loss))
+		return false;
+	d->run_left = link->loss_run - 1;
+	return true;
 }
 
 static bool
@@ -87,15 +81,20 @@ relay_link_take(const struct relay_link *link, struct relay_dir_state *d, struct
 	uint64_t loss = relay_random(&d->random), corrupt = relay_random(&d->random);
 	uint64_t place = relay_random(&d->random), reorder = relay_random(&d->random);
 	uint64_t dup = relay_random(&d->random);
+	unsigned *in_row = &g->flow->spoiled_in_row[g->dir];
+	bool may_spoil = link->spoil_max == 0 || *in_row < link->spoil_max;
+	bool lost = is_lost(link, d, loss) && may_spoil;
+	bool spoiled = !lost && may_spoil && g->len > 0 && chance(corrupt, link->corrupt);
 
 	*again = false;
+	*in_row = lost || spoiled ? *in_row + 1 : 0;
 	d->n++;
 	if (is_swallowed(link, now)) {
 		d->swallowed++;
 		return false;
 	}
-	if (is_lost(link, d, loss) || (g->dir == RELAY_TO_SERVER && d->n >= link->drop_first &&
-					      d->n <= link->drop_last)) {
+	if (lost || (g->dir == RELAY_TO_SERVER && d->n >= link->drop_first &&
+			    d->n <= link->drop_last)) {
 		d->lost++;
 		return false;
 	}
@@ -103,7 +102,7 @@ relay_link_take(const struct relay_link *link, struct relay_dir_state *d, struct
 		d->overflow++;
 		return false;
 	}
-	if (g->len > 0 && chance(corrupt, link->corrupt)) {
+	if (spoiled) {
 		g->data[place % g->len] ^= (uint8_t)(1 + (place >> 32) % 255);
 		d->corrupted++;
 	}
