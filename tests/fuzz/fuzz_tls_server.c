@@ -3,8 +3,9 @@
 
 /* The built-in TLS server. The first byte of an input says what the rest is: a client's bytes at
  * the Initial level (0), its second flight after a good ClientHello (1), the same in which the
- * harness corrects CertificateVerify and Finished (2), a certificate (3) or a raw key (4). Given in
- * steps whose length the second byte says. */
+ * harness corrects CertificateVerify and Finished (2), a certificate (3) or a raw key (4); and, 5
+ * times that, of what cipher suite the good ClientHello is. Given in steps whose length the second
+ * byte says. */
 
 #include <string.h>
 
@@ -16,12 +17,12 @@
 static struct ps_tls *tls;
 static struct ps_tls_io io;
 static struct ps_hash transcript;
-static uint8_t finished_key[32], client_key[64];
+static uint8_t finished_key[PS_HASH_MAX], client_key[64];
 static uint8_t input[PS_TLS_IN_MAX];
 
 /* A ClientHello as it should be, with the X25519 share of the secret of zeros. */
 static size_t
-good_hello(uint8_t *out)
+good_hello(uint8_t *out, enum ps_suite suite)
 {
 	static const uint8_t before[] = {1, 0, 0, 0, 3, 3};
 	static const uint8_t after[] = {0, 0, 2, 0x13, 0x01, 1, 0, 0,
@@ -37,6 +38,7 @@ good_hello(uint8_t *out)
 	memset(p, 7, 32);
 	p += 32;
 	memcpy(p, after, sizeof(after));
+	p[4] = (uint8_t)(1 + suite);
 	p += sizeof(after);
 	ps_x25519_public(p, secret);
 	p += 32;
@@ -85,23 +87,24 @@ give(enum ps_level level, const uint8_t *p, size_t len, size_t chunk)
 }
 
 static void
-hello(void)
+hello(enum ps_suite suite)
 {
 	static uint8_t bytes[256];
 	static const uint8_t secret[32];
-	uint8_t shared[32], handshake[32], client[32], server[32];
-	size_t len = good_hello(bytes);
+	uint8_t shared[32], handshake[PS_HASH_MAX], client[PS_HASH_MAX], server[PS_HASH_MAX];
+	size_t len = good_hello(bytes, suite), hash = ps_suite_hash_bytes(suite);
 
 	give(PS_LEVEL_INITIAL, bytes, len, 0);
 	FUZZ_CHECK(io.result == PS_TLS_MORE && io.out_len[1] > 0);
-	ps_hash_init(&transcript, 32);
+	FUZZ_CHECK(io.secret[PS_LEVEL_HANDSHAKE].suite == suite);
+	ps_hash_init(&transcript, hash);
 	ps_hash_update(&transcript, bytes, len);
 	ps_hash_update(&transcript, io.out[0], io.out_len[0]);
 	/* ServerHello ends with the share. */
 	FUZZ_CHECK(ps_x25519(shared, secret, io.out[0] + io.out_len[0] - 32));
 	ps_tls_handshake_secrets(handshake, client, server, shared, &transcript);
 	ps_hash_update(&transcript, io.out[1], io.out_len[1]);
-	ps_tls_finished_key(32, finished_key, client);
+	ps_tls_finished_key(hash, finished_key, client);
 }
 
 /* Puts a good signature and MAC where the input has room for them. */
@@ -119,7 +122,7 @@ correct(uint8_t *p, size_t len)
 
 			ps_ed25519_sign(p + 8, content, signed_len, client_key);
 		}
-		if (p[0] == TLS_FINISHED && n == 4 + 32)
+		if (p[0] == TLS_FINISHED && n == 4 + transcript.bytes)
 			ps_tls_finished(p + 4, finished_key, &transcript);
 		ps_hash_update(&transcript, p, n);
 		p += n;
@@ -145,11 +148,13 @@ key(uint8_t kind, const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	enum ps_suite suite;
 	uint8_t kind, chunk;
 
 	if (size < 3 || size - 2 > sizeof(input))
 		return 0;
 	kind = data[0] % 5;
+	suite = data[0] / 5 % PS_SUITES;
 	chunk = data[1];
 	data += 2;
 	size -= 2;
@@ -160,7 +165,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	start();
 	memcpy(input, data, size);
 	if (kind > 0)
-		hello();
+		hello(suite);
 	if (kind == 2)
 		correct(input, size);
 	give(kind == 0 ? PS_LEVEL_INITIAL : PS_LEVEL_HANDSHAKE, input, size, chunk);
