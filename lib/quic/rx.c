@@ -7,6 +7,8 @@
 #define FORGED_MAX_GCM    (UINT64_C(1) << 52)
 #define FORGED_MAX_CHACHA (UINT64_C(1) << 36)
 
+#define SHORT_MIN_BYTES (1 + PS_OUR_CID_LEN + 4 + PS_HP_SAMPLE)
+
 /* A short-header packet of the burst, in stages. */
 struct short_packet {
 	struct conn *c;
@@ -20,8 +22,10 @@ struct short_packet {
 };
 
 struct burst {
-	unsigned int n, n_touched;
+	unsigned int n, n_touched, n_late;
+	bool established_served;
 	struct short_packet p[PS_QUIC_BURST];
+	struct ps_datagram *late[PS_QUIC_BURST]; /* with Initials of no connection */
 	struct conn *touched[PS_QUIC_BURST];
 };
 
@@ -183,64 +187,115 @@ client_reset(struct ps_quic *q, const struct ps_datagram *dg, uint64_t now_ns)
 	}
 }
 
+/* A short-header packet: it waits for the rest of the burst. */
+static void
+short_arrived(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint8_t *pkt, size_t size,
+	uint64_t now_ns)
+{
+	bool ours, other_path;
+	uint32_t id = 0;
+	struct conn *c = find_by_cid(q, pkt + 1, PS_OUR_CID_LEN, &ours, &id);
+
+	if (c == NULL) {
+		ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
+		if (ours)
+			reset_reply(q, dg, pkt + 1, now_ns);
+		else if (!q->cfg.server)
+			client_reset(q, dg, now_ns);
+		return;
+	}
+	/* only a server's peer may turn up elsewhere, and only once it is established */
+	other_path = !same_path(c, dg);
+	if (other_path && (!q->cfg.server || c->state != CONN_ESTABLISHED)) {
+		ps_drop(q->drops, PS_DROP_QUIC_PATH);
+		return;
+	}
+	touch(b, c);
+	if (pkt == dg->data && c->handshake != NONE)
+		q->handshakes[c->handshake].rx_bytes += dg->len;
+	b->p[b->n++] = (struct short_packet){.c = c,
+		.generation = c->generation,
+		.dg = dg,
+		.pkt = pkt,
+		.size = (uint16_t)size,
+		.id = id,
+		.other_path = other_path};
+}
+
+/* The connection of a long-header packet; NULL when it has none (yet). */
+static struct conn *
+long_find(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h)
+{
+	bool ours;
+	uint32_t id = 0;
+	struct conn *c = find_by_cid(q, h->dcid, h->dcid_len, &ours, &id);
+	struct handshake *hs;
+
+	if (c != NULL)
+		return c;
+	hs = handshake_find(q, &dg->flow, h->dcid, h->dcid_len);
+	return hs == NULL ? NULL : &q->conns[hs->conn];
+}
+
+/* An Initial of no connection. It waits until the established ones are served; one admission, and
+ * one answer, per datagram: RFC 9000 section 17.2.5.1. */
+static bool
+long_unknown(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, const struct ps_pkt_hdr *h,
+	uint8_t *pkt, uint64_t now_ns)
+{
+	struct conn *c;
+
+	if (h->type != PS_PKT_INITIAL || !q->cfg.server || pkt != dg->data) {
+		ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
+		return false;
+	}
+	if (!b->established_served) {
+		b->late[b->n_late++] = dg;
+		return false;
+	}
+	c = initial_receive(q, dg, h, pkt, now_ns);
+	if (c != NULL)
+		touch(b, c);
+	return c != NULL;
+}
+
 /* One packet of a datagram. Returns false when the rest of the datagram is not to be looked at. */
 static bool
 packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, struct ps_pkt_hdr *h,
 	uint8_t *pkt, uint64_t now_ns)
 {
-	bool ours, other_path;
-	uint32_t id = 0;
-	struct conn *c = find_by_cid(q, h->dcid, h->dcid_len, &ours, &id);
+	struct conn *c;
 
-	if (h->type == PS_PKT_OTHER_VERSION) {
+	switch (h->type) {
+	case PS_PKT_1RTT:
+		short_arrived(q, b, dg, pkt, h->size, now_ns);
+		return true;
+	case PS_PKT_OTHER_VERSION:
 		version_reply(q, dg, h);
 		return false;
-	}
-	if (h->type == PS_PKT_0RTT ||
-		(q->cfg.server &&
-			(h->type == PS_PKT_RETRY || h->type == PS_PKT_VERSION_NEGOTIATION))) {
+	case PS_PKT_0RTT:
 		ps_drop(q->drops, PS_DROP_QUIC_TYPE);
-		return h->type == PS_PKT_0RTT;
+		return true;
+	case PS_PKT_RETRY:
+	case PS_PKT_VERSION_NEGOTIATION:
+		if (q->cfg.server) {
+			ps_drop(q->drops, PS_DROP_QUIC_TYPE);
+			return false;
+		}
+		break;
+	default:
+		break;
 	}
-	if (c == NULL && h->type != PS_PKT_1RTT) {
-		struct handshake *hs = handshake_find(q, &dg->flow, h->dcid, h->dcid_len);
-
-		c = hs == NULL ? NULL : &q->conns[hs->conn];
-	}
-	if (c == NULL) {
-		/* one admission, and one answer, per datagram: RFC 9000 section 17.2.5.1 */
-		if (h->type == PS_PKT_INITIAL && q->cfg.server && pkt == dg->data)
-			c = initial_receive(q, dg, h, pkt, now_ns);
-		else
-			ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
-		if (c == NULL && ours && h->type == PS_PKT_1RTT)
-			reset_reply(q, dg, h->dcid, now_ns);
-		else if (!q->cfg.server && h->type == PS_PKT_1RTT)
-			client_reset(q, dg, now_ns);
-		if (c != NULL)
-			touch(b, c);
-		return c != NULL;
-	}
-	/* only a server's peer may turn up elsewhere, and only once it is established */
-	other_path = !same_path(c, dg);
-	if (other_path &&
-		(h->type != PS_PKT_1RTT || !q->cfg.server || c->state != CONN_ESTABLISHED)) {
+	c = long_find(q, dg, h);
+	if (c == NULL)
+		return long_unknown(q, b, dg, h, pkt, now_ns);
+	if (!same_path(c, dg)) {
 		ps_drop(q->drops, PS_DROP_QUIC_PATH);
 		return true;
 	}
 	touch(b, c);
 	if (pkt == dg->data && c->handshake != NONE)
 		q->handshakes[c->handshake].rx_bytes += dg->len;
-	if (h->type == PS_PKT_1RTT) {
-		b->p[b->n++] = (struct short_packet){.c = c,
-			.generation = c->generation,
-			.dg = dg,
-			.pkt = pkt,
-			.size = h->size,
-			.id = id,
-			.other_path = other_path};
-		return true;
-	}
 	if (h->type == PS_PKT_RETRY || h->type == PS_PKT_VERSION_NEGOTIATION)
 		client_answered(q, c, h, pkt, now_ns);
 	else
@@ -258,9 +313,12 @@ datagram_receive(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uin
 	uint8_t first_len = 0;
 	struct ps_pkt_hdr h;
 
-	q->stats.datagrams_rx++;
 	if (left == 0 || left > PS_UDP_PAYLOAD_MAX) {
 		ps_drop(q->drops, left == 0 ? PS_DROP_QUIC_SHORT : PS_DROP_QUIC_OVERSIZED);
+		return;
+	}
+	if ((p[0] & 0xc0) == 0x40 && left >= SHORT_MIN_BYTES) { /* the common case */
+		short_arrived(q, b, dg, p, left, now_ns);
 		return;
 	}
 	while (left > 0) {
@@ -294,8 +352,8 @@ short_select(struct ps_quic *q, struct burst *b)
 
 		if (s->c->generation != s->generation || s->c->state == CONN_FREE || !s->c->keys)
 			ps_drop(q->drops, PS_DROP_QUIC_NO_KEY);
-		else
-			b->p[n++] = *s;
+		else if (n++ != i)
+			b->p[n - 1] = *s;
 	}
 	b->n = n;
 }
@@ -371,7 +429,9 @@ ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int
 {
 	struct burst b;
 
-	b.n = b.n_touched = 0;
+	b.n = b.n_touched = b.n_late = 0;
+	b.established_served = false;
+	q->stats.datagrams_rx += n;
 	for (unsigned int i = 0; i < n; i++)
 		datagram_receive(q, &b, dg[i], now_ns);
 	short_select(q, &b);
@@ -379,6 +439,9 @@ ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int
 		short_unprotect(&b);
 		short_receive(q, &b, now_ns);
 	}
+	b.established_served = true;
+	for (unsigned int i = 0; i < b.n_late; i++)
+		datagram_receive(q, &b, b.late[i], now_ns);
 	for (unsigned int i = 0; i < b.n_touched; i++) {
 		struct conn *c = b.touched[i];
 
