@@ -4,11 +4,11 @@
 /* A port from its name in the configuration to queues that workers poll and selectors that bring
  * packets there. Control thread only.
  *
- *   ps_port_plan()     before EAL: which path this device takes, and whether it is fit
- * (port_path.c) ps_port_claim()    after EAL: its queues, set up and not started; the plan of its
- * rules ps_port_install()  started, rules or program or sockets in place, proven as far as they can
- * be ps_port_look()     now and then while workers run (port_watch.c) ps_port_stop()     at any
- * point after plan; idempotent
+ *   ps_port_plan()      before EAL: the path it takes, and whether it is fit (port_path.c)
+ *   ps_port_claim()     after EAL: queues set up but not started, rules planned
+ *   ps_port_install()   started; rules, program or sockets in place and proven, as far as can be
+ *   ps_port_hear(), ps_port_verify(), ps_port_reinstall()   while workers run (port_watch.c)
+ *   ps_port_stop()      at any point after plan; idempotent
  *
  * Whatever fails leaves nothing behind once ps_port_stop() was called. */
 #ifndef PS_APP_PORT_H

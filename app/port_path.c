@@ -99,13 +99,18 @@ is_on(const char *path)
 void
 ps_port_fall_back(struct ps_port *p, const char *fmt, ...)
 {
+	char text[PS_PORT_TEXT];
 	va_list ap;
 
-	if (p->n_fallbacks == PS_PORT_FALLBACKS)
-		return;
 	va_start(ap, fmt);
-	vsnprintf(p->fallback[p->n_fallbacks++], PS_PORT_TEXT, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	/* A port that is reset comes by here again. */
+	for (unsigned int i = 0; i < p->n_fallbacks; i++)
+		if (strcmp(p->fallback[i], text) == 0)
+			return;
+	if (p->n_fallbacks < PS_PORT_FALLBACKS)
+		strcpy(p->fallback[p->n_fallbacks++], text);
 }
 
 /* -- each path -- */
@@ -243,9 +248,6 @@ int
 ps_port_plan(struct ps_port *p, const struct ps_conf_port *conf, unsigned int index,
 	bool has_eal_device, struct ps_err *e)
 {
-	struct ps_iface iface;
-	int rc;
-
 	memset(p, 0, sizeof(*p));
 	p->conf = conf;
 	p->index = index;
@@ -260,11 +262,8 @@ ps_port_plan(struct ps_port *p, const struct ps_conf_port *conf, unsigned int in
 			"auto",
 			conf->name, conf->device);
 	}
-	/* The kernel's loopback has no address, and no one else's kind. */
-	p->loopback = ps_iface_get(conf->device, &iface, NULL) == 0 && iface.index == 1 &&
-		      strcmp(iface.name, "lo") == 0;
-	rc = is_pci(conf->device) ? plan_pci(p, e) : plan_named(p, e);
-	return rc;
+	p->loopback = strcmp(conf->device, "lo") == 0;
+	return is_pci(conf->device) ? plan_pci(p, e) : plan_named(p, e);
 }
 
 int
