@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -259,6 +260,30 @@ is_allow(const char *arg)
 	return strncmp(arg, "-a", 2) == 0 || strncmp(arg, "--allow", 7) == 0;
 }
 
+/* The user names this PCI device among EAL's arguments, perhaps with devargs: EAL takes what it
+ * reads first, so that a bare address of ours must not come before it. */
+static bool
+user_allows(const struct args *a, const char *pci)
+{
+	const char *brief = strncmp(pci, "0000:", 5) == 0 ? pci + 5 : pci;
+
+	for (int i = 0; i < a->user_n; i++) {
+		const char *s = a->user[i];
+
+		if (is_allow(s))
+			s += s[1] == 'a' ? 2 : strlen("--allow");
+		s += *s == '=';
+		for (const char *const *name = (const char *const[]){pci, brief, NULL};
+			*name != NULL; name++) {
+			size_t n = strlen(*name);
+
+			if (strncasecmp(s, *name, n) == 0 && (s[n] == '\0' || s[n] == ','))
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Either way nothing is left in files, even after a kill. */
 static int
 add_memory(struct args *a, const struct ps_conf *conf, struct ps_err *e)
@@ -293,6 +318,8 @@ build_args(struct args *a, const struct ps_app *app, struct ps_err *e)
 		rc = add_memory(a, &app->conf, e);
 	for (unsigned int i = 0; rc == 0 && i < app->n_ports; i++) {
 		pci = pci || app->port[i].kind == PS_PORT_PCI;
+		if (app->port[i].kind == PS_PORT_PCI && user_allows(a, app->port[i].eal_name))
+			continue;
 		rc = ps_port_eal_arg(&app->port[i], text, sizeof(text), e);
 		if (rc == 0 && text[0] != '\0')
 			rc = add(a, e, "%s", text);
