@@ -27,11 +27,12 @@ lab:virtual hardware in QEMU: SR-IOV, IOMMU, VFIO, zero-copy AF_XDP (not in the 
 default="format compile unit conformance hostile sim fuzz sanitize netns interop"
 
 usage() {
-	echo "usage: tests/run.sh [--suite NAME]... [--list]"
-	echo "Without --suite: $default. PENSTOCK_BUILD names another build directory than build/."
+	echo "usage: tests/run.sh [--suite NAME]... [--nightly] [--list]"
+	echo "Without --suite: $default. --nightly: 100,000 seeds in sim."
+	echo "PENSTOCK_BUILD names another build directory than build/."
 }
 
-chosen=
+chosen= nightly=
 while [ $# -gt 0 ]; do
 	case $1 in
 	--suite)
@@ -42,6 +43,7 @@ while [ $# -gt 0 ]; do
 		chosen="$chosen $2"
 		shift
 		;;
+	--nightly) nightly=yes ;;
 	--list)
 		sed 's/:/\t/' <<<"$suites" | expand -t 12
 		exit 0
@@ -141,7 +143,13 @@ suite_conformance() {
 }
 
 suite_hostile() { meson_suite hostile "$PENSTOCK_BUILD" hostile; }
-suite_sim() { meson_suite sim "$PENSTOCK_BUILD" sim; }
+suite_sim() {
+	if [ -n "$nightly" ]; then
+		check sim 100000-seeds "$PENSTOCK_BUILD/tests/sim/sim" 1 100000
+	else
+		meson_suite sim "$PENSTOCK_BUILD" sim
+	fi
+}
 suite_fuzz() { meson_suite fuzz "$PENSTOCK_BUILD" fuzz; }
 
 suite_sanitize() {

@@ -248,6 +248,20 @@ world_free(struct world *w)
 
 /* -- the link -- */
 
+/* The bits by which the NAT changes every client port now. It keeps its ports until the handshakes
+ * are over: a client that moves before has to connect again. */
+static uint16_t
+nat_bits(struct world *w)
+{
+	if (w->o.link.rebind_ns == 0)
+		return 0;
+	if (w->rebind_from_ns == 0 && ps_quic_stats(w->server.q)->handshakes_done >= w->o.conns)
+		w->rebind_from_ns = w->now_ns;
+	if (w->rebind_from_ns == 0)
+		return 0;
+	return (uint16_t)(((w->now_ns - w->rebind_from_ns) / w->o.link.rebind_ns & 0x1f) * 4);
+}
+
 static void
 link_put(struct world *w, bool to_server, const struct ps_datagram *d)
 {
@@ -262,6 +276,8 @@ link_put(struct world *w, bool to_server, const struct ps_datagram *d)
 	p->to_server = to_server;
 	p->len = d->len;
 	p->flow = d->flow;
+	if (to_server)
+		p->flow.sport_be ^= nat_bits(w);
 	memcpy(p->bytes, d->data, d->len);
 	if (chance(w, w->o.link.corrupt))
 		p->bytes[world_random(w) % p->len] ^= (uint8_t)(1 + world_random(w) % 255);
@@ -304,6 +320,14 @@ deliver(struct world *w, struct world_end *e, bool server)
 			i++;
 			continue;
 		}
+		/* what is on its way to a port that the NAT gave up is lost */
+		if (!server &&
+			((p->flow.dport_be ^ to_server_flow.sport_be) & 0xff) != nat_bits(w)) {
+			*p = w->packet[--w->n_packets];
+			continue;
+		}
+		if (!server)
+			p->flow.dport_be ^= nat_bits(w);
 		memcpy(buf[n], p->bytes, p->len);
 		d[n] = (struct ps_datagram){.data = buf[n], .len = p->len, .flow = p->flow};
 		burst[n] = &d[n];

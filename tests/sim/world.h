@@ -18,6 +18,7 @@
 struct world_link {
 	double loss, duplicate, corrupt; /* probabilities per datagram */
 	uint64_t delay_ns, jitter_ns;    /* jitter reorders */
+	uint64_t rebind_ns; /* their NAT gives clients another port so often; 0: never */
 };
 
 struct world_options {
@@ -69,7 +70,7 @@ struct world_end {
 
 struct world {
 	struct world_options o;
-	uint64_t rng, now_ns;
+	uint64_t rng, now_ns, rebind_from_ns;
 	struct world_end server, client;
 	struct world_conn conn[WORLD_CONNS];
 	struct world_slot slot[WORLD_CONNS * WORLD_STREAMS];
