@@ -3,7 +3,7 @@
 # Copyright (c) 2026 The Penstock authors
 #
 # 50 handshakes while three of ten datagrams are lost in each direction, for each client
-
+# at most three in a row.
 
 . "$(dirname "$0")/lib.sh"
 start_bed

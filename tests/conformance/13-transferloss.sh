@@ -7,7 +7,9 @@
 . "$(dirname "$0")/lib.sh"
 start_bed
 for client in ngtcp2 quinn quicgo quiche; do
+	CASE=transferloss
 	run_case $client 1700 1100-1232 "$BASE --loss 0.02 --seed 12" "version handshakes=1"
+	CASE=burstloss
 	run_case $client 400 1100-1232 "$BASE --loss 0.005:8 --seed 13" "version handshakes=1"
 done
 end_case
