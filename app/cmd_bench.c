@@ -91,8 +91,7 @@ report(const struct ps_bench_options *o, struct ps_bench_result *r, bool json)
 	}
 	printf("%-8s %6s %8s %12s %12s %6s%s\n", "bench", "size", "conns", "ns/packet", "minimum",
 		"reps", flood ? "   ns/Initial      kept" : "");
-	printf("%-8s %6u %8u %12.1f %12.1f %6u", o->what, o->size, o->conns, median(r->ns, o->reps),
-		r->ns[0], o->reps);
+	printf("%-8s %6u %8u %12.1f %12.1f %6u", o->what, o->size, o->conns, ns, r->ns[0], o->reps);
 	if (flood)
 		printf(" %12.1f %8.1f%%", median(r->flood_ns, o->reps),
 			100 * median(r->kept, o->reps));
