@@ -90,15 +90,21 @@ is_there(const struct ps_port *p, const struct ps_ntuple_rule *rule, struct ps_e
 	return v <= PS_NTUPLE_UNKNOWN;
 }
 
+/* Whether the rules have to be there changes with the PF's MAC address: kept after it was changed,
+ * they would leave what comes to the new one to nobody. */
 int
 ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e)
 {
-	int rc = 0;
+	bool needed;
+	int rc;
 
 	*differs = false;
+	if (p->n_pf_rules == 0)
+		return 0;
+	rc = is_needed(p, &needed, e);
 	for (uint32_t i = 0; rc == 0 && !*differs && i < p->n_pf_rules; i++) {
-		*differs = !is_there(p, &p->pf_rule[i], e, &rc);
-		if (*differs)
+		*differs = is_there(p, &p->pf_rule[i], e, &rc) != needed;
+		if (*differs || rc == -ENOENT)
 			rc = 0;
 	}
 	return rc;
@@ -107,11 +113,22 @@ ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e)
 int
 ps_port_pf_reinstall(struct ps_port *p, struct ps_err *e)
 {
-	int rc = 0;
+	bool needed;
+	int rc;
 
-	for (uint32_t i = 0; rc == 0 && i < p->n_pf_rules; i++)
-		if (!is_there(p, &p->pf_rule[i], e, &rc))
+	if (p->n_pf_rules == 0)
+		return 0;
+	rc = is_needed(p, &needed, e);
+	for (uint32_t i = 0; rc == 0 && i < p->n_pf_rules; i++) {
+		bool there = is_there(p, &p->pf_rule[i], e, &rc);
+
+		if (needed && !there)
 			rc = insert(p, &p->pf_rule[i], e);
+		else if (!needed && there)
+			rc = ps_ntuple_delete(p->conf->pf, &p->pf_rule[i], e);
+		else if (rc == -ENOENT)
+			rc = 0;
+	}
 	return rc;
 }
 

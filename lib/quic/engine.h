@@ -32,6 +32,7 @@
 
 #define CRYPTO_RX_BYTES   8192 /* handshake bytes taken per level; beyond: CRYPTO_BUFFER_EXCEEDED */
 #define STREAM_WINDOW_MAX 512
+#define STOP_MAX          4    /* STOP_SENDING frames that wait; more are left out */
 #define DONE_BITS         1024 /* streams tracked from the lowest unfinished one */
 #define REPLIES           64   /* stateless answers waiting to be sent */
 #define REPLY_BYTES       600  /* fits a Version Negotiation of two 255-byte ids */
@@ -58,6 +59,7 @@ enum sent_kind {
 	SENT_NEW_ID,
 	SENT_RETIRE,
 	SENT_NEW_TOKEN,
+	SENT_STOP,
 	SENT_ACK, /* rides along; lets us forget ranges the peer has seen acknowledged */
 };
 
@@ -271,6 +273,8 @@ struct conn {
 	uint32_t streams_head, streams_tail;  /* open ones, oldest first */
 	uint32_t streams_open;
 	bool send_max_streams, send_max_data, send_handshake_done;
+	uint8_t n_stop;
+	uint64_t stop[STOP_MAX]; /* streams given up: STOP_SENDING is due */
 
 	/* loss recovery */
 	struct rtt rtt;
@@ -436,6 +440,8 @@ bool streams_check(struct ps_quic *q, struct conn *c, const struct ps_frame *f, 
 bool streams_reserve(struct ps_quic *q, struct conn *c, unsigned int n_frames);
 void stream_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_t now_ns);
 void stream_reset(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_t now_ns);
+/* The peer is to stop sending a stream that was given up; a courtesy, left out when many wait. */
+void stream_stop(struct ps_quic *q, struct conn *c, uint64_t id);
 void streams_expire(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 void streams_end(struct ps_quic *q, struct conn *c);
 uint64_t streams_due(const struct ps_quic *q, const struct conn *c);

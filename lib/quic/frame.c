@@ -409,6 +409,19 @@ ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint64_t v)
 }
 
 size_t
+ps_frame_stop_put(uint8_t *p, size_t cap, uint64_t id, uint64_t error)
+{
+	uint8_t *w = p;
+
+	if (1 + ps_varint_size(id) + ps_varint_size(error) > cap)
+		return 0;
+	*w++ = PS_FRAME_STOP_SENDING;
+	w += ps_varint_put(w, id);
+	w += ps_varint_put(w, error);
+	return w - p;
+}
+
+size_t
 ps_frame_ncid_put(uint8_t *p, size_t cap, uint64_t seq, const uint8_t *cid, size_t cid_len,
 	const uint8_t reset_token[16])
 {

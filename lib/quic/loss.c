@@ -112,6 +112,9 @@ frame_again(struct ps_quic *q, struct conn *c, enum ps_level level, const struct
 	case SENT_NEW_TOKEN:
 		c->send_new_token = true;
 		break;
+	case SENT_STOP:
+		stream_stop(q, c, e->value);
+		break;
 	case SENT_PING:
 	case SENT_ACK:
 		break;

@@ -315,6 +315,15 @@ streams_due(const struct ps_quic *q, const struct conn *c)
 }
 
 void
+stream_stop(struct ps_quic *q, struct conn *c, uint64_t id)
+{
+	if (c->n_stop == STOP_MAX)
+		return;
+	c->stop[c->n_stop++] = id;
+	conn_ready(q, c);
+}
+
+void
 streams_expire(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 {
 	while (streams_due(q, c) <= now_ns) {
@@ -327,6 +336,7 @@ streams_expire(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 			(s->final_size != NONE ? s->final_size : q->cfg.stream_bytes) - s->highest;
 		c->send_max_data = true;
 		abandon(q, c, s);
+		stream_stop(q, c, id);
 		mark_finished(q, c, id, now_ns);
 	}
 }

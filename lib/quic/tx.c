@@ -56,7 +56,7 @@ level_wants(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t now
 	if (level != PS_LEVEL_APP)
 		return hs->crypto_next[level] < hs->crypto_end[level];
 	return c->send_handshake_done || c->send_max_streams || c->send_max_data ||
-	       c->send_new_token || c->ids.announce != 0 || c->ids.n_retire > 0 ||
+	       c->send_new_token || c->n_stop > 0 || c->ids.announce != 0 || c->ids.n_retire > 0 ||
 	       (c->send.ready_head != NONE && window_open(q, c));
 }
 
@@ -234,6 +234,15 @@ put_app(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
 	if (c->send_new_token && can_record(k) && (n = new_token(q, c, k, now_ns)) > 0) {
 		c->send_new_token = false;
 		record(k, n, (struct sent){.kind = SENT_NEW_TOKEN});
+	}
+	while (c->n_stop > 0 && can_record(k)) {
+		uint64_t id = c->stop[c->n_stop - 1];
+
+		n = ps_frame_stop_put(at(k), k->cap - k->len, id, 0);
+		if (n == 0)
+			break;
+		c->n_stop--;
+		record(k, n, (struct sent){.kind = SENT_STOP, .value = id});
 	}
 	while (can_record(k) && (n = ids_frame(q, c, at(k), k->cap - k->len, &e)) > 0)
 		record(k, n, e);

@@ -265,6 +265,7 @@ size_t ps_frame_stream_put(uint8_t *p, size_t cap, uint64_t id, uint64_t offset,
 size_t ps_frame_stream_fit(size_t cap, uint64_t id, uint64_t offset, size_t len);
 /* MAX_DATA, MAX_STREAMS_UNI, RETIRE_CONNECTION_ID: a type and one integer. */
 size_t ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint64_t v);
+size_t ps_frame_stop_put(uint8_t *p, size_t cap, uint64_t id, uint64_t error);
 /* NEW_CONNECTION_ID with Retire Prior To 0. */
 size_t ps_frame_ncid_put(uint8_t *p, size_t cap, uint64_t seq, const uint8_t *cid, size_t cid_len,
 	const uint8_t reset_token[16]);

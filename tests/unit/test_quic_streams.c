@@ -349,6 +349,8 @@ test_slow_stream(void)
 	raw_run(&s, 1100 * PS_MS_NS);
 	CU_ASSERT_EQUAL(raw_stream_of(&s, 2)->abandoned, 1);
 	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_STREAM_LATE), 1);
+	CU_ASSERT_TRUE_FATAL(raw_count(p, PS_FRAME_STOP_SENDING) > 0);
+	CU_ASSERT_EQUAL(raw_last(p, PS_FRAME_STOP_SENDING)->f.reset.id, 2);
 	CU_ASSERT_EQUAL(s.stats->streams_open, 1);
 	raw_send_stream(p, 2, 20, 10, true);
 	CU_ASSERT_EQUAL(s.delivered, 0);
