@@ -3,10 +3,9 @@
 
 #include "cmd.h"
 #include "ps_json.h"
-#include "tel_client.h"
+#include "tel_command.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,11 +26,6 @@ const char ps_help_flows[] =
 	"planned: not in the driver. created: it answered a handle. proven: seen to be there.\n"
 	"lost: gone, an alarm. software: no rule, the packet is picked out of all that arrive.\n"
 	"Exit code 1 when a rule is lost, or could not be verified.\n";
-
-struct options {
-	char prefix[128];
-	bool verify, json;
-};
 
 static const char *
 text_of(const struct ps_tel_dict *d, const char *key)
@@ -101,11 +95,11 @@ print_sums(const struct ps_tel_dict *d)
 }
 
 static int
-show(int fd, const struct options *o, struct ps_err *e)
+show(int fd, const struct ps_tel_options *o, struct ps_err *e)
 {
 	static struct ps_tel_dict sums;
 	struct ps_json j = {.out = stdout};
-	int rc = ps_tel_query(fd, o->verify ? "/penstock/verify" : "/penstock/flows", &sums, e);
+	int rc = ps_tel_query(fd, o->flag ? "/penstock/verify" : "/penstock/flows", &sums, e);
 
 	if (rc < 0)
 		return rc;
@@ -128,7 +122,7 @@ show(int fd, const struct options *o, struct ps_err *e)
 	} else {
 		print_sums(&sums);
 	}
-	if (o->verify && ps_tel_number(&sums, "verified") == 0)
+	if (o->flag && ps_tel_number(&sums, "verified") == 0)
 		return ps_fail(e, ETIMEDOUT,
 			"the rules were not looked at within a second; is "
 			"penstock stopped?");
@@ -141,50 +135,7 @@ show(int fd, const struct options *o, struct ps_err *e)
 int
 ps_cmd_flows(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"name", required_argument, NULL, 'n'},
-		{"file-prefix", required_argument, NULL, 'f'},
-		{"verify", no_argument, NULL, 'v'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	struct options o = {.prefix = "penstock-penstock"};
-	struct ps_err e;
-	int fd, rc, opt;
+	static const struct ps_tel_command command = {"flows", ps_help_flows, "verify", show};
 
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'n':
-			snprintf(o.prefix, sizeof(o.prefix), "penstock-%s", optarg);
-			break;
-		case 'f':
-			snprintf(o.prefix, sizeof(o.prefix), "%s", optarg);
-			break;
-		case 'v':
-			o.verify = true;
-			break;
-		case 'j':
-			o.json = true;
-			break;
-		case 'h':
-			return ps_print_help(ps_help_flows);
-		default:
-			return ps_usage_option("flows", opt, argv);
-		}
-	}
-	if (optind < argc)
-		return ps_usage("flows", "unexpected '%s'", argv[optind]);
-	fd = ps_tel_connect(o.prefix, &e);
-	rc = fd;
-	if (fd >= 0) {
-		rc = show(fd, &o, &e);
-		close(fd);
-	}
-	if (fflush(stdout) == 0 && rc >= 0)
-		return 0;
-	if (rc < 0)
-		ps_log(PS_LOG_ERROR, "%s", e.text);
-	return 1;
+	return ps_tel_command(&command, argc, argv);
 }

@@ -5,10 +5,9 @@
 #include "conf.h"
 #include "ps_json.h"
 #include "ps_time.h"
-#include "tel_client.h"
+#include "tel_command.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +23,6 @@ const char ps_help_top[] =
 	"  --once                totals once, then end\n"
 	"  --json                one JSON object (each second without --once)\n"
 	"  -h, --help            this text\n";
-
-struct options {
-	char prefix[128];
-	bool once, json;
-};
 
 /* One look at everything. */
 struct sample {
@@ -229,10 +223,10 @@ print_table(const struct sample *s, const struct sample *before)
 }
 
 static int
-show(int fd, const struct options *o, struct ps_err *e)
+show(int fd, const struct ps_tel_options *o, struct ps_err *e)
 {
 	static struct sample sample[2];
-	const bool clear = !o->once && !o->json && isatty(STDOUT_FILENO);
+	const bool clear = !o->flag && !o->json && isatty(STDOUT_FILENO);
 	unsigned int now = 0;
 	int rc = take(fd, &sample[now], e);
 
@@ -244,7 +238,7 @@ show(int fd, const struct options *o, struct ps_err *e)
 			print_json(&sample[now]);
 		else
 			print_table(&sample[now], &sample[!now]);
-		if (fflush(stdout) != 0 || o->once)
+		if (fflush(stdout) != 0 || o->flag)
 			return 0;
 		sleep(1);
 		now = !now;
@@ -256,49 +250,7 @@ show(int fd, const struct options *o, struct ps_err *e)
 int
 ps_cmd_top(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"name", required_argument, NULL, 'n'},
-		{"file-prefix", required_argument, NULL, 'f'},
-		{"once", no_argument, NULL, '1'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	struct options o = {.prefix = "penstock-penstock"};
-	struct ps_err e;
-	int fd, rc, opt;
+	static const struct ps_tel_command command = {"top", ps_help_top, "once", show};
 
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'n':
-			snprintf(o.prefix, sizeof(o.prefix), "penstock-%s", optarg);
-			break;
-		case 'f':
-			snprintf(o.prefix, sizeof(o.prefix), "%s", optarg);
-			break;
-		case '1':
-			o.once = true;
-			break;
-		case 'j':
-			o.json = true;
-			break;
-		case 'h':
-			return ps_print_help(ps_help_top);
-		default:
-			return ps_usage_option("top", opt, argv);
-		}
-	}
-	if (optind < argc)
-		return ps_usage("top", "unexpected '%s'", argv[optind]);
-	fd = ps_tel_connect(o.prefix, &e);
-	rc = fd;
-	if (fd >= 0) {
-		rc = show(fd, &o, &e);
-		close(fd);
-	}
-	if (rc >= 0)
-		return 0;
-	ps_log(PS_LOG_ERROR, "%s", e.text);
-	return 1;
+	return ps_tel_command(&command, argc, argv);
 }
