@@ -55,7 +55,14 @@ struct actor_end {
 	const struct ps_quic_stats *stats;
 	struct actor_tls tls;
 	struct ps_drops drops;
-	void *mem;
+	void *mem, *fresh; /* the endpoint, and how it looks when it is new */
+};
+
+/* A stream of the sink with bytes missing. */
+struct actor_slot {
+	bool used;
+	uint32_t final; /* 0: not known */
+	uint8_t have[ACTOR_STREAM_MAX], data[ACTOR_STREAM_MAX];
 };
 
 struct actor_world {
@@ -72,11 +79,7 @@ struct actor_world {
 		uint64_t rx, tx; /* of the server, bytes */
 	} address[ACTOR_ADDRESSES];
 	unsigned int relayed[ACTOR_RELAYS]; /* the client whose datagrams it sent last */
-	struct {
-		bool used;
-		uint32_t len, final;
-		uint8_t have[ACTOR_STREAM_MAX], data[ACTOR_STREAM_MAX];
-	} slot[ACTOR_SLOTS];
+	struct actor_slot slot[ACTOR_SLOTS];
 };
 
 extern struct actor_world actor;

@@ -46,6 +46,16 @@ actor_tls_start(struct actor_tls *t, bool server, unsigned int sessions_max)
 
 /* -- messages -- */
 
+static const uint8_t *
+filling(uint8_t kind)
+{
+	static uint8_t bytes[2100];
+
+	for (uint32_t i = 0; bytes[1] == 0 && i < sizeof(bytes); i++)
+		bytes[sizeof(bytes) - 1 - i] = (uint8_t)(1 + (i * 2654435761u >> 24));
+	return bytes + kind;
+}
+
 static void
 put(struct session *s, enum ps_level level, uint8_t kind, uint16_t len)
 {
@@ -60,8 +70,7 @@ put(struct session *s, enum ps_level level, uint8_t kind, uint16_t len)
 	ps_be32_store(p + 4, s->number);
 	ps_be16_store(p + 8, tp_len);
 	memcpy(p + HEAD, io->tp, tp_len);
-	for (uint16_t i = HEAD + tp_len; i < len; i++)
-		p[i] = (uint8_t)(kind + i * 7);
+	memcpy(p + HEAD + tp_len, filling(kind), len - HEAD - tp_len);
 	io->out_len[level] += len;
 }
 
@@ -80,8 +89,7 @@ take(struct session *s, enum ps_level level, uint8_t kind)
 	FUZZ_CHECK(p[0] == kind && s->have[level] <= len);
 	if (s->have[level] < len)
 		return NULL;
-	for (uint16_t i = HEAD + tp_len; i < len; i++)
-		FUZZ_CHECK(p[i] == (uint8_t)(kind + i * 7));
+	FUZZ_CHECK(memcmp(p + HEAD + tp_len, filling(kind), len - HEAD - tp_len) == 0);
 	if (tp_len > 0) {
 		s->io->peer_tp_len = tp_len;
 		memcpy(s->io->peer_tp, p + HEAD, tp_len);

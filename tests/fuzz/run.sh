@@ -41,7 +41,7 @@ update() {
 	mkdir "$2/new"
 	cp "$seeds"/* "$2/new"
 	# Only edges count, not how often each was taken: the seeds stay few.
-	"$build/tests/fuzz/fuzz_$1" -merge=1 -use_counters=0 "$2/new" "$2/corpus" >"$2/merge" 2>&1
+	"$build/tests/fuzz/fuzz_$1" -set_cover_merge=1 -use_counters=0 "$2/new" "$2/corpus" >"$2/merge" 2>&1
 	for f in $(ls -Sr "$2/new"); do
 		files=$(ls "$seeds" | wc -l)
 		bytes=$(cat "$seeds"/* "$2/new/$f" | wc -c)
