@@ -113,6 +113,9 @@ for ((i = 0; i < START_S; i++)); do
 	sleep 1
 done
 [ -n "${last:-}" ] || give_up "penstock does not serve after $START_S s"
+# Proven where the driver can prove without traffic, else created; what is lost is not confirmed.
+timeout 10 "$PENSTOCK" flows --verify --name "${name:-penstock}" >&2 \
+	|| give_up "the rules of the services are not all there"
 "$PENSTOCK" confirm -c "$conf" >&2
 say "serving"
 notify --ready --status="serving"
