@@ -38,6 +38,7 @@ struct ps_conf_port {
 	char pf[PS_CONF_STRING]; /* interface of which device is VF number vf; "": no VF */
 	char vf_mac[PS_CONF_STRING];
 	uint32_t vf, vf_trust, vf_spoofchk;
+	char deny[PS_CONF_STRING]; /* file of source prefixes; "": none */
 };
 
 struct ps_conf_service {

@@ -71,6 +71,9 @@ const struct ps_option ps_options[] = {
 		"packet buffers per queue, 2.6 KB each"),
 	POWER("port", "descriptors", PORT(descriptors), 64, 4096, "2048",
 		"length of a receive or transmit queue"),
+	STRING("port", "deny", PORT(deny), "",
+		"file of IPv4 source prefixes, one a line, whose datagrams to the services are "
+		"dropped in the XDP program (AF_XDP only)"),
 	STRING("port", "pf", PORT(pf), "",
 		"interface of which device is a virtual function, for penstock init to make it"),
 	NUMBER("port", "vf", PORT(vf), 0, 255, "0", "number of that virtual function"),

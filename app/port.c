@@ -235,6 +235,9 @@ install_program(struct ps_port *p, struct ps_err *e)
 {
 	int rc = ps_xdp_attach(&p->xdp, e);
 
+	/* Before the services' addresses: no denied datagram gets in between. */
+	if (rc == 0)
+		rc = ps_xdp_deny(&p->xdp, &p->deny, e);
 	if (rc == 0)
 		rc = ps_xdp_allow(&p->xdp, p->keys, p->n_keys, e);
 	if (rc == 0)
@@ -242,6 +245,7 @@ install_program(struct ps_port *p, struct ps_err *e)
 	if (rc < 0)
 		return rc;
 	p->state = PS_RULE_PROVEN;
+	ps_deny_free(&p->deny);
 	if (!p->xdp.driver_mode)
 		ps_port_fall_back(p,
 			"driver mode -> generic: the driver of %s has no XDP of its own",
@@ -311,6 +315,7 @@ ps_port_stop(struct ps_port *p)
 	if (p->kind == PS_PORT_AF_XDP)
 		ps_xdp_close(&p->xdp);
 	ps_sock_close(&p->sock);
+	ps_deny_free(&p->deny);
 	ps_plan_free(&p->plan);
 	free(p->sel);
 	free(p->keys);

@@ -66,6 +66,7 @@ struct ps_port {
 	enum ps_rule_state state; /* AF_XDP and sockets: of all rules together */
 	struct ps_steer_key *keys;
 	uint32_t n_keys;
+	struct ps_deny deny;            /* AF_XDP, until it is in the program */
 	struct ps_xdp xdp;              /* AF_XDP */
 	struct ps_sock_port sock;       /* sockets */
 	struct ps_ntuple_rule *pf_rule; /* drops in the physical function */

@@ -244,26 +244,54 @@ plan_named(struct ps_port *p, struct ps_err *e)
 		c->name, c->device);
 }
 
+static int
+plan_eal(struct ps_port *p, struct ps_err *e)
+{
+	const struct ps_conf_port *c = p->conf;
+
+	p->kind = PS_PORT_EAL;
+	snprintf(p->eal_name, sizeof(p->eal_name), "%s", c->device);
+	if (c->path == PS_PATH_AUTO || c->path == PS_PATH_PMD)
+		return 0;
+	return ps_fail(e, EINVAL,
+		"[port %s] path: %s is a device of EAL, which has no interface; set path = auto",
+		c->name, c->device);
+}
+
+/* Only the XDP program can drop by source. Not to do so, and go on, is no choice for us to make. */
+static int
+load_deny(struct ps_port *p, struct ps_err *e)
+{
+	struct ps_err cause;
+	int rc;
+
+	if (p->conf->deny[0] == '\0')
+		return 0;
+	if (p->kind != PS_PORT_AF_XDP)
+		return ps_fail(e, EOPNOTSUPP,
+			"[port %s] deny: only AF_XDP has deny lists, and this port takes path %s; "
+			"set path = af_xdp, or remove deny",
+			p->conf->name, ps_port_path(p));
+	rc = ps_deny_load(&p->deny, p->conf->deny, &cause);
+	return rc == 0 ? 0 : ps_fail(e, -rc, "[port %s] %.480s", p->conf->name, cause.text);
+}
+
 int
 ps_port_plan(struct ps_port *p, const struct ps_conf_port *conf, unsigned int index,
 	bool has_eal_device, struct ps_err *e)
 {
+	int rc;
+
 	memset(p, 0, sizeof(*p));
 	p->conf = conf;
 	p->index = index;
 	p->node = -1;
-	if (has_eal_device && !is_pci(conf->device)) {
-		p->kind = PS_PORT_EAL;
-		snprintf(p->eal_name, sizeof(p->eal_name), "%s", conf->device);
-		if (conf->path == PS_PATH_AUTO || conf->path == PS_PATH_PMD)
-			return 0;
-		return ps_fail(e, EINVAL,
-			"[port %s] path: %s is a device of EAL, which has no interface; set path = "
-			"auto",
-			conf->name, conf->device);
-	}
 	p->loopback = strcmp(conf->device, "lo") == 0;
-	return is_pci(conf->device) ? plan_pci(p, e) : plan_named(p, e);
+	if (has_eal_device && !is_pci(conf->device))
+		rc = plan_eal(p, e);
+	else
+		rc = is_pci(conf->device) ? plan_pci(p, e) : plan_named(p, e);
+	return rc < 0 ? rc : load_deny(p, e);
 }
 
 int

@@ -177,6 +177,7 @@ stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 		c.redirected += p->counts.redirected;
 		c.passed += p->counts.passed;
 		c.passed_stale += p->counts.passed_stale;
+		c.denied += p->counts.denied;
 		missed += p->missed;
 		for (unsigned int n = 0; n < p->conf->queues; n++)
 			add_queue_counts(&q, &p->queue_counts[n]);
@@ -190,6 +191,7 @@ stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	ps_tel_u64(d, "redirected", c.redirected);
 	ps_tel_u64(d, "passed", c.passed);
 	ps_tel_u64(d, "passed_stale", c.passed_stale);
+	ps_tel_u64(d, "denied", c.denied);
 	add_xsk(d, &q);
 	return 0;
 }

@@ -178,7 +178,7 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 	snprintf(y.ifname, sizeof(y.ifname), "%s", ifname);
 	y.ifindex = if_nametoindex(ifname);
 	y.promisc = flags & IFF_PROMISC;
-	y.allow_fd = y.count_fd = y.prog.fd = y.other.fd = -1;
+	y.allow_fd = y.deny_fd = y.count_fd = y.prog.fd = y.other.fd = -1;
 
 	ret = ps_xdp_prog_open(y.ifindex, &p);
 	if (ret < 0)
@@ -277,8 +277,12 @@ ps_xdp_attach(struct ps_xdp *x, struct ps_err *err)
 	x->prog = p;
 	x->driver_mode = p.flags == XDP_FLAGS_DRV_MODE;
 	x->allow_fd = ps_xdp_prog_map(&p, PS_STEER_ALLOW);
+	x->deny_fd = ps_xdp_prog_map(&p, PS_STEER_DENY);
 	x->count_fd = ps_xdp_prog_map(&p, PS_STEER_COUNT);
-	ret = x->allow_fd < 0 ? x->allow_fd : x->count_fd < 0 ? x->count_fd : map_heartbeat(x, &p);
+	ret = x->allow_fd < 0   ? x->allow_fd
+	      : x->deny_fd < 0  ? x->deny_fd
+	      : x->count_fd < 0 ? x->count_fd
+				: map_heartbeat(x, &p);
 	if (ret < 0)
 		return ps_fail(err, -ret, "interface %s: maps of the XDP program: %s", x->ifname,
 			strerror(-ret));
@@ -323,6 +327,20 @@ ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, stru
 			return ps_fail(err, errno,
 				"interface %s: address list of the XDP program: %s", x->ifname,
 				strerror(errno));
+	}
+	return 0;
+}
+
+int
+ps_xdp_deny(struct ps_xdp *x, const struct ps_deny *deny, struct ps_err *err)
+{
+	const uint32_t unused = 0;
+
+	for (uint32_t i = 0; i < deny->n; i++) {
+		if (bpf_map_update_elem(x->deny_fd, &deny->prefix[i], &unused, BPF_ANY) < 0)
+			return ps_fail(err, errno,
+				"interface %s: deny list of the XDP program, prefix %u of %u: %s",
+				x->ifname, i + 1, deny->n, strerror(errno));
 	}
 	return 0;
 }
@@ -401,6 +419,8 @@ ps_xdp_close(struct ps_xdp *x)
 		munmap(x->beat, PS_STEER_QUEUES * sizeof(uint64_t));
 	if (x->allow_fd >= 0)
 		close(x->allow_fd);
+	if (x->deny_fd >= 0)
+		close(x->deny_fd);
 	if (x->count_fd >= 0)
 		close(x->count_fd);
 	if (ps_xdp_prog_open(x->ifindex, &p) == 0 && p.fd >= 0) {

@@ -13,6 +13,7 @@
  *   ps_xdp_claim_socket()   after each rte_eth_rx_queue_setup(), in order of the queues
  *   rte_eth_dev_start()
  *   ps_xdp_attach()
+ *   ps_xdp_deny()           where there is a deny list
  *   ps_xdp_allow()          now, and whenever the list of services changes
  *   ps_xdp_beat()           the worker of each queue, from its loop
  *   ps_xdp_verify()         as often as wanted: is our program there, and its list whole?
@@ -35,6 +36,7 @@
 #include <stdint.h>
 
 #include "af_xdp_prog.h"
+#include "deny.h"
 #include "ps_err.h"
 #include "xdp/steer.h"
 
@@ -48,7 +50,7 @@ struct ps_xdp {
 	bool zero_copy;           /* every queue's socket, read back from the kernel */
 	struct ps_xdp_prog prog;  /* ours, id 0: not attached yet */
 	struct ps_xdp_prog other; /* somebody else's, found by ps_xdp_leave() */
-	int allow_fd, count_fd;
+	int allow_fd, deny_fd, count_fd;
 	uint64_t *beat;             /* mapped ps_heartbeat; workers write one entry each */
 	int socks[PS_STEER_QUEUES]; /* the driver's sockets by queue, not ours to close */
 	uint16_t n_socks;
@@ -56,7 +58,7 @@ struct ps_xdp {
 };
 
 struct ps_xdp_counts {
-	uint64_t redirected, passed, passed_stale; /* packets, counted by the program */
+	uint64_t redirected, passed, passed_stale, denied; /* packets, counted by the program */
 };
 
 /* Statistics of a queue's socket. */
@@ -91,6 +93,9 @@ int ps_xdp_attach(struct ps_xdp *x, struct ps_err *err);
 
 /* Makes the program's list equal to keys[n]; new ones are added before old ones go. */
 int ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err);
+
+/* Gives the program its deny list, once. */
+int ps_xdp_deny(struct ps_xdp *x, const struct ps_deny *deny, struct ps_err *err);
 
 /* Worker of this queue (as numbered by the interface: first_queue + DPDK's queue). At least ten
  * times a second. */

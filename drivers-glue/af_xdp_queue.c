@@ -217,6 +217,8 @@ ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out)
 		ret = sum_cpus(x->count_fd, PS_STEER_PASSED, cpu, n, &out->passed);
 	if (ret == 0)
 		ret = sum_cpus(x->count_fd, PS_STEER_PASSED_STALE, cpu, n, &out->passed_stale);
+	if (ret == 0)
+		ret = sum_cpus(x->count_fd, PS_STEER_DENIED, cpu, n, &out->denied);
 	free(cpu);
 	return ret;
 }

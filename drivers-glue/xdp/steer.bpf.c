@@ -33,6 +33,14 @@ struct {
 } ps_allow SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PS_STEER_DENIES);
+	__type(key, struct ps_steer_prefix);
+	__type(value, __u32);
+} ps_deny SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, PS_STEER_QUEUES);
@@ -56,9 +64,9 @@ count(__u32 what)
 		(*n)++;
 }
 
-/* Fills *key with the destination of a whole unicast IPv4 UDP datagram; false for all else. */
+/* Fills *key and *source with the ends of a whole unicast IPv4 UDP datagram; false for all else. */
 static __always_inline bool
-parse(const struct xdp_md *ctx, struct ps_steer_key *key)
+parse(const struct xdp_md *ctx, struct ps_steer_key *key, struct ps_steer_prefix *source)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
 	struct ethhdr *eth = data;
@@ -81,6 +89,8 @@ parse(const struct xdp_md *ctx, struct ps_steer_key *key)
 	key->addr_be = ip->daddr;
 	key->port_be = udp->dest;
 	key->zero = 0;
+	source->bits = 32;
+	source->addr_be = ip->saddr;
 	return true;
 }
 
@@ -98,11 +108,12 @@ int
 penstock_steer(struct xdp_md *ctx)
 {
 	__u32 queue = ctx->rx_queue_index;
+	struct ps_steer_prefix source;
 	struct ps_steer_key key;
 	__u64 *beat;
 	long verdict;
 
-	if (!parse(ctx, &key) || !allowed(&key)) {
+	if (!parse(ctx, &key, &source) || !allowed(&key)) {
 		count(PS_STEER_PASSED);
 		return XDP_PASS;
 	}
@@ -111,6 +122,10 @@ penstock_steer(struct xdp_md *ctx)
 	if (!beat || (__s64)(bpf_ktime_get_ns() - *beat) > (__s64)PS_STEER_STALE_NS) {
 		count(PS_STEER_PASSED_STALE);
 		return XDP_PASS;
+	}
+	if (bpf_map_lookup_elem(&ps_deny, &source)) {
+		count(PS_STEER_DENIED);
+		return XDP_DROP;
 	}
 	verdict = bpf_redirect_map(&xsks_map, queue, XDP_PASS);
 	count(verdict == XDP_REDIRECT ? PS_STEER_REDIRECTED : PS_STEER_PASSED_STALE);

@@ -17,10 +17,13 @@
 #define PS_STEER_XSKS      "xsks_map"     /* XSKMAP by queue; the DPDK driver expects this name */
 #define PS_STEER_ALLOW     "ps_allow"     /* hash of struct ps_steer_key; the value is unused */
 #define PS_STEER_HEARTBEAT "ps_heartbeat" /* array by queue, mmap-able: CLOCK_MONOTONIC ns */
+#define PS_STEER_DENY      "ps_deny"      /* trie of struct ps_steer_prefix; the value is unused */
 #define PS_STEER_COUNT     "ps_count"     /* per-CPU array by enum ps_steer_counter: packets */
 
 #define PS_STEER_QUEUES 64
 #define PS_STEER_KEYS   4096 /* the map has room for twice as many: new ones before old ones go */
+
+#define PS_STEER_DENIES 65536
 
 /* A queue whose last beat is older belongs to the kernel. */
 #define PS_STEER_STALE_NS 1000000000ull
@@ -31,10 +34,18 @@ struct ps_steer_key {
 	__u16 zero; /* hash keys are compared whole */
 };
 
+/* Sources whose datagrams to a service are dropped. All else of theirs is the kernel's, and so is
+ * everything while no worker beats: the kernel has rules of its own. */
+struct ps_steer_prefix {
+	__u32 bits;
+	__be32 addr_be;
+};
+
 enum ps_steer_counter {
 	PS_STEER_REDIRECTED,
 	PS_STEER_PASSED,       /* not a service's */
 	PS_STEER_PASSED_STALE, /* a service's, but no worker beats or no socket is there */
+	PS_STEER_DENIED,       /* a service's, dropped for its source */
 	PS_STEER_COUNTS
 };
 

@@ -29,7 +29,8 @@
 #define ANY_PORT    8002
 #define ETH_SIZE    14
 #define FRAME_SIZE  60
-#define MIN_TO_TEST 14 /* the kernel takes no shorter frame for a test run */
+#define CLIENT      0x0a4d0001u /* 10.77.0.1 */
+#define MIN_TO_TEST 14          /* the kernel takes no shorter frame for a test run */
 
 static struct bpf_object *object;
 static struct ps_xdp xdp = {.ifname = "test", .ifindex = 1, .n_queues = 1};
@@ -55,7 +56,7 @@ datagram(uint32_t addr, uint16_t port)
 	ps_be16_store(ip + 2, FRAME_SIZE - ETH_SIZE);
 	ip[8] = 64;
 	ip[9] = IPPROTO_UDP;
-	ps_be32_store(ip + 12, 0x0a4d0001);
+	ps_be32_store(ip + 12, CLIENT);
 	ps_be32_store(ip + 16, addr);
 	ps_be16_store(ip + 20, 40000);
 	ps_be16_store(ip + 22, port);
@@ -81,7 +82,7 @@ run(const struct frame *f)
 	return ret < 0 ? ret : (int)o.retval;
 }
 
-/* Runs the frame and says by which of the three counters it went; the verdict must agree. */
+/* Runs the frame and says by which of the four counters it went; the verdict must agree. */
 static enum ps_steer_counter
 way(const struct frame *f)
 {
@@ -91,8 +92,12 @@ way(const struct frame *f)
 	CU_ASSERT_EQUAL_FATAL(ps_xdp_counts(&xdp, &a), 0);
 	verdict = run(f);
 	CU_ASSERT_EQUAL_FATAL(ps_xdp_counts(&xdp, &b), 0);
-	CU_ASSERT_EQUAL(b.redirected + b.passed + b.passed_stale,
-		a.redirected + a.passed + a.passed_stale + 1);
+	CU_ASSERT_EQUAL(b.redirected + b.passed + b.passed_stale + b.denied,
+		a.redirected + a.passed + a.passed_stale + a.denied + 1);
+	if (b.denied != a.denied) {
+		CU_ASSERT_EQUAL(verdict, XDP_DROP);
+		return PS_STEER_DENIED;
+	}
 	if (b.redirected != a.redirected) {
 		CU_ASSERT_EQUAL(verdict, XDP_REDIRECT);
 		return PS_STEER_REDIRECTED;
@@ -300,6 +305,127 @@ test_truncated(void)
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
 }
 
+static struct ps_err deny_err;
+
+/* A deny list from a text, which is written to a file first. */
+static int
+load_deny(struct ps_deny *d, const char *text, size_t len)
+{
+	char path[] = "/tmp/ps-deny-XXXXXX";
+	int fd = mkstemp(path), rc;
+
+	CU_ASSERT_FATAL(fd >= 0);
+	CU_ASSERT_EQUAL_FATAL(write(fd, text, len), (ssize_t)len);
+	close(fd);
+	deny_err.text[0] = '\0';
+	rc = ps_deny_load(d, path, &deny_err);
+	unlink(path);
+	return rc;
+}
+
+static struct frame
+from(uint32_t source, uint16_t port)
+{
+	struct frame f = datagram(SERVICE, port);
+
+	ps_be32_store(f.b + ETH_SIZE + 12, source);
+	return f;
+}
+
+static void
+test_denied(void)
+{
+	static const char text[] = "# a list\n\n192.0.2.0/24 # documentation\n198.51.100.7\n"
+				   "\t203.0.113.128/25\r\n10.9.0.0/16\n10.9.1.0/24";
+	static const struct {
+		uint32_t source;
+		bool denied;
+	} cases[] = {{0xc0000200, true}, {0xc00002ff, true}, {0xc0000300, false},
+		{0xc00001ff, false}, {0xc6336407, true}, {0xc6336406, false}, {0xcb007180, true},
+		{0xcb00717f, false}, {0x0a090001, true}, {0x0a090101, true}, {CLIENT, false}};
+	const struct ps_steer_key keys[] = {key(SERVICE, PORT), key(0, ANY_PORT)};
+	struct ps_deny d;
+
+	CU_ASSERT_EQUAL_FATAL(load_deny(&d, text, sizeof(text) - 1), 0);
+	CU_ASSERT_EQUAL(d.n, 5);
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_deny(&xdp, &d, NULL), 0);
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_allow(&xdp, keys, 2, NULL), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct frame f = from(cases[i].source, PORT), any = from(cases[i].source, ANY_PORT);
+		struct frame other = from(cases[i].source, 53);
+		enum ps_steer_counter want =
+			cases[i].denied ? PS_STEER_DENIED : PS_STEER_REDIRECTED;
+
+		beat_now();
+		CU_ASSERT_EQUAL(way(&f), want);
+		CU_ASSERT_EQUAL(way(&any), want);
+		/* What is no service's is the kernel's, and so is all without a worker. */
+		CU_ASSERT_EQUAL(way(&other), PS_STEER_PASSED);
+		ps_xdp_beat(&xdp, 0, 0);
+		CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	}
+	for (uint32_t i = 0; i < d.n; i++)
+		CU_ASSERT_EQUAL(bpf_map_delete_elem(xdp.deny_fd, &d.prefix[i]), 0);
+	ps_deny_free(&d);
+}
+
+static void
+test_deny_lines(void)
+{
+	static const char *const bad[] = {"10.0.0.0/33", "10.0.0.0/0", "10.0.0.0/", "10.0.0.0/ 8",
+		"10.0.0.0/8x", "10.0.0.0/-8", "10.0.0/8", "2001:db8::/32", "host.example",
+		"10.0.0.1/8", "10.0.0.0/8 10.1.0.0/16", "10.0.0.0/99999999999999999999"};
+	char text[512];
+	struct ps_deny d;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "192.0.2.1\n# 2\n%s\n192.0.2.2\n", bad[i]);
+		CU_ASSERT_EQUAL(load_deny(&d, text, strlen(text)), -EINVAL);
+		CU_ASSERT_PTR_NOT_NULL(strstr(deny_err.text, ":3: "));
+		CU_ASSERT_PTR_NULL(strchr(deny_err.text, '\n'));
+		CU_ASSERT_PTR_NULL(d.prefix);
+	}
+	/* A line that is too long, although only of spaces. */
+	memset(text, ' ', sizeof(text));
+	CU_ASSERT_EQUAL(load_deny(&d, text, sizeof(text)), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(deny_err.text, ":1: "));
+	CU_ASSERT_EQUAL(ps_deny_load(&d, "/nonexistent/list", &deny_err), -ENOENT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(deny_err.text, "/nonexistent/list"));
+}
+
+/* As many as there may be are all in the program; one more is refused with its line. */
+static void
+test_deny_limit(void)
+{
+	const size_t cap = (PS_STEER_DENIES + 1) * 20;
+	char *text = malloc(cap);
+	size_t len = 0, whole = 0;
+	struct ps_deny d;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(text);
+	for (uint32_t i = 0; i <= PS_STEER_DENIES; i++) {
+		whole = i == PS_STEER_DENIES ? len : whole;
+		len += (size_t)snprintf(
+			text + len, cap - len, "11.%u.%u.%u\n", i >> 16, (i >> 8) & 255, i & 255);
+	}
+	CU_ASSERT_EQUAL(load_deny(&d, text, len), -E2BIG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(deny_err.text, ":65537: more than 65536"));
+	CU_ASSERT_EQUAL_FATAL(load_deny(&d, text, whole), 0);
+	CU_ASSERT_EQUAL(d.n, PS_STEER_DENIES);
+	CU_ASSERT_EQUAL(ps_xdp_deny(&xdp, &d, NULL), 0);
+	allow_usual();
+	for (uint32_t i = 0; i < PS_STEER_DENIES; i += 4095) {
+		struct frame f = from(0x0b000000 + i, PORT);
+
+		beat_now();
+		CU_ASSERT_EQUAL(way(&f), PS_STEER_DENIED);
+	}
+	for (uint32_t i = 0; i < d.n; i++)
+		bpf_map_delete_elem(xdp.deny_fd, &d.prefix[i]);
+	ps_deny_free(&d);
+	free(text);
+}
+
 /* An AF_XDP socket that may stand in the map: it needs a umem and a receive ring, no interface. */
 static int
 open_socket(void)
@@ -334,6 +460,7 @@ load(void)
 		return ret;
 	prog_fd = bpf_program__fd(bpf_object__find_program_by_name(object, PS_STEER_PROG));
 	xdp.allow_fd = bpf_object__find_map_fd_by_name(object, PS_STEER_ALLOW);
+	xdp.deny_fd = bpf_object__find_map_fd_by_name(object, PS_STEER_DENY);
 	xdp.count_fd = bpf_object__find_map_fd_by_name(object, PS_STEER_COUNT);
 	xdp.beat = mmap(NULL, PS_STEER_QUEUES * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 		MAP_SHARED, bpf_object__find_map_fd_by_name(object, PS_STEER_HEARTBEAT), 0);
@@ -358,6 +485,9 @@ main(void)
 		{"other protocols are the kernel's", test_other_protocols},
 		{"multicast and broadcast are the kernel's", test_groups},
 		{"truncated headers are the kernel's", test_truncated},
+		{"denied sources lose a service's datagrams, nothing else", test_denied},
+		{"bad lines of a deny list are named", test_deny_lines},
+		{"a deny list has its limit", test_deny_limit},
 		CU_TEST_INFO_NULL,
 	};
 	CU_SuiteInfo suites[] = {
