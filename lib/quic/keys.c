@@ -83,8 +83,11 @@ keys_refresh(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 
 	if (sealed >= SEAL_MAX)
 		conn_close(q, c, false, PS_QUIC_AEAD_LIMIT_REACHED, 0, "", now_ns);
-	/* the last update has to be answered first, section 6.1 */
-	if (!c->confirmed || c->phase_pn == PS_NEVER || sealed < UPDATE_PACKETS)
+	if (!c->confirmed || sealed < UPDATE_PACKETS)
+		return;
+	/* Section 6.1: not before the peer has our packets of this phase and uses its keys, whoever
+	 * began it, or it would have to skip a phase. */
+	if (c->phase_pn == PS_NEVER || c->app.tx_acked <= c->phase_tx_pn)
 		return;
 	turn(c);
 	c->phase_pn = c->old_until_ns = PS_NEVER;

@@ -70,7 +70,8 @@ struct actor_world {
 	uint64_t now_ns, random;
 	struct actor_end server, client;
 	bool no_room, no_credit;
-	unsigned int promised; /* frames the last reserve said yes to */
+	unsigned int promised;    /* frames the last reserve said yes to */
+	unsigned int undelivered; /* streams acknowledged all the same */
 	unsigned int n_clients, n_packets;
 	struct actor_client conn[ACTOR_CLIENTS];
 	struct actor_packet packet[ACTOR_PACKETS];

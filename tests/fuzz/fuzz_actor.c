@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Penstock authors */
 
 /* A server and clients that talk over a network which the input commands (actor.h). What must hold:
- * every acknowledged stream was delivered once and as it was sent; no address that is not proven
- * gets more than three times its bytes; no timer is left behind; once the network is good every
- * stream ends, and after the end of all connections nothing is held.
+ * every acknowledged stream was delivered once and as it was sent, or given up as late; no address
+ * that is not proven gets more than three times its bytes; no timer is left behind; once the
+ * network is good every stream ends, and after the end of all connections nothing is held.
  *
  * Input: an option byte, then actions. The low half of the first byte of an action chooses one of
  * the table at the end of this file, the high half is its argument; some take bytes more. A missing
@@ -154,14 +154,14 @@ act_close(unsigned int arg)
 		ps_quic_close(end_of(arg), conn_name(c), byte(), "act", actor.now_ns);
 }
 
-/* As if so much had been sealed under the key that it has to be changed. */
+/* So many packet numbers are left out that the key has to be changed. */
 static void
 act_key_update(unsigned int arg)
 {
 	struct conn *c = live(end_of(arg), arg & 7);
 
 	if (c != NULL && c->state == CONN_ESTABLISHED)
-		c->phase_tx_pn = c->app.tx_next - (UINT64_C(1) << 22);
+		c->app.tx_next = max_u64(c->app.tx_next, c->phase_tx_pn + (UINT64_C(1) << 22));
 }
 
 static void

@@ -266,6 +266,7 @@ test_own_update(void)
 		raw_peer_clear(p);
 		two_pings(p); /* answered */
 		CU_ASSERT_PTR_NOT_NULL(raw_last(p, PS_FRAME_ACK));
+		raw_ack(p, PS_LEVEL_APP);
 		raw_send_stream(p, round << 2 | 2, 0, 10, true);
 		CU_ASSERT_EQUAL(s.delivered, round);
 		raw_run(&s, PS_SEC_NS);
@@ -330,6 +331,10 @@ test_updates_of_every_suite(void)
 		for (unsigned int i = 0; i < 4; i++) {
 			if (i == 2) {
 				have_sent((UINT64_C(1) << 22) + 100);
+				two_pings(p);
+				/* not before the peer acknowledged something of this phase */
+				CU_ASSERT_EQUAL(s.stats->key_updates, 2);
+				raw_ack(p, PS_LEVEL_APP);
 				two_pings(p);
 				CU_ASSERT_EQUAL(s.stats->key_updates, 3);
 			}
