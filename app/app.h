@@ -14,6 +14,7 @@
 #include <rte_config.h>
 
 #include "conf.h"
+#include "drift.h"
 #include "port.h"
 #include "steer.h"
 #include "worker.h"
@@ -36,6 +37,7 @@ struct ps_app {
 	struct ps_port port[PS_CONF_PORTS];
 	struct ps_worker *worker[PS_WORKERS_MAX]; /* each on its own NUMA node */
 	struct ps_steer steer;
+	struct ps_drift drift;      /* control: rw; telemetry: ro */
 	struct ps_steer_count *sum; /* control, at hand: by selector's id */
 	uint64_t start_ns;
 	bool eal; /* started */

@@ -200,7 +200,8 @@ print_table(const struct sample *s, const struct sample *before)
 	printf("penstock %s  pid %" PRIu64 "  up %" PRIu64 " s  %u worker%s%s\n",
 		name != NULL ? name->text : "?", ps_tel_number(&s->info, "pid"),
 		ps_tel_number(&s->info, "uptime_s"), s->n_workers, s->n_workers == 1 ? "" : "s",
-		ps_tel_number(&s->info, "alarms") > 0 ? "  ALARM: see penstock flows" : "");
+		ps_tel_number(&s->info, "alarms") > 0 ? "  ALARM: see penstock flows and the log"
+						      : "");
 	print_ports(&s->info);
 	printf("traffic\n");
 	print_line(s, before, seconds, "frames received", "rx_packets");

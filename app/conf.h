@@ -57,7 +57,8 @@ struct ps_conf {
 	char lcores[PS_CONF_STRING];
 	uint32_t memory, idle, log; /* enum ps_memory, ps_idle, ps_log_level */
 	uint32_t memory_mb;
-	uint32_t watch_ms, on_rule_loss; /* enum ps_on_rule_loss */
+	uint32_t watch_ms, on_rule_loss;   /* enum ps_on_rule_loss */
+	char contact_info[PS_CONF_STRING]; /* file; "": none */
 	struct {
 		uint32_t retry, connections, handshakes, handshakes_per_s, source_per_min;
 		uint32_t streams, key_cache;

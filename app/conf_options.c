@@ -53,6 +53,9 @@ const struct ps_option ps_options[] = {
 	CHOICE("penstock", "on_rule_loss", GLOBAL(on_rule_loss), "reinstall",
 		"what follows the loss of a rule or XDP program: put it back (at most three times "
 		"in a row), or end and leave the traffic to the kernel", "reinstall", "stop"),
+	STRING("penstock", "contact_info", GLOBAL(contact_info), "",
+		"file with what agave-validator contact-info --output json prints, read again when it "
+		"changes: an alarm when the validator's ports are no longer those of the services"),
 
 	STRING("port", "device", PORT(device), NULL,
 		"network interface, PCI address, or name of a --vdev given after --"),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* The control thread's watch over the ports' steering: looks once per period and after every event,
- * says what it sees, puts back what was lost, or ends the program so that the kernel serves. */
+/* The control thread's watch over the ports' steering and the validator's ports: looks once per
+ * period and after every event, says what it sees, puts back what was lost, or ends the program so
+ * that the kernel serves. */
 
 #include "app.h"
 
@@ -139,5 +140,6 @@ ps_control_watch(struct ps_app *app, bool now, struct ps_err *e)
 		if (rc == 0 && (now || ps_watch_due(&p->watch, now_ns)))
 			rc = look(app, p, now_ns, e);
 	}
+	ps_drift_look(&app->drift, &app->conf, ps_now_ns());
 	return rc;
 }

@@ -111,7 +111,8 @@ info(struct ps_app *app, const char *params, struct rte_tel_data *d)
 		alarms += app->port[i].watch.alarm;
 	}
 	ps_tel_u64(d, "fallbacks", fallbacks);
-	ps_tel_u64(d, "alarms", alarms);
+	ps_tel_u64(d, "alarms", alarms + app->drift.n);
+	ps_tel_u64(d, "contact_drifts", app->drift.n);
 	for (unsigned int i = 0; i < app->n_ports; i++)
 		add_port_text(d, i, &app->port[i]);
 	return 0;

@@ -138,14 +138,17 @@ compare(struct ps_host *h, const struct ps_contact *c, const struct ps_conf_serv
 void
 ps_step_contact(struct ps_host *h)
 {
+	const char *file = h->contact_file;
 	struct ps_contact c;
 	struct ps_err e;
 
-	if (h->contact_file == NULL) {
+	if (file == NULL && h->conf->contact_info[0] != '\0')
+		file = h->conf->contact_info;
+	if (file == NULL) {
 		ps_row_add(h, PS_STEP_SKIP, "", "", "compared with --contact-info FILE");
 		return;
 	}
-	if (ps_contact_load(&c, h->contact_file, &e) < 0) {
+	if (ps_contact_load(&c, file, &e) < 0) {
 		ps_row_add(h, PS_STEP_NOT, "", "agave-validator contact-info --output json", "%s",
 			e.text);
 		return;
