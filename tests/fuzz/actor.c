@@ -52,7 +52,7 @@ sink_reserve(void *ctx, const struct ps_stream_frame *f, unsigned int n)
 	for (unsigned int i = 0; i < n; i++) {
 		FUZZ_CHECK(f[i].offset + f[i].len <= ACTOR_STREAM_MAX);
 		FUZZ_CHECK(f[i].slot == PS_SLOT_NONE || actor.slot[f[i].slot].used);
-		need += f[i].slot == PS_SLOT_NONE;
+		need += f[i].slot == PS_SLOT_NONE && !(f[i].offset == 0 && f[i].fin);
 	}
 	actor.promised = actor.no_room || need > spare ? 0 : n;
 	return actor.promised == n;
@@ -83,6 +83,10 @@ sink_data(void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
 	(void)peer;
 	FUZZ_CHECK(actor.promised-- > 0);
 	FUZZ_CHECK(f->offset + f->len <= ACTOR_STREAM_MAX && (f->len > 0 || f->fin));
+	if (f->slot == PS_SLOT_NONE && f->offset == 0 && f->fin) {
+		delivered(f->data, f->len);
+		return PS_SINK_DONE;
+	}
 	if (f->slot == PS_SLOT_NONE) {
 		for (f->slot = 0; actor.slot[f->slot].used; f->slot++)
 			FUZZ_CHECK(f->slot + 1 < ACTOR_SLOTS);
@@ -170,13 +174,16 @@ static void
 on_closed(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why)
 {
 	struct actor_client *c = client_of(id);
+	bool heard = actor.client.q->conns[id.slot].app.rx_next > c->live_from;
 
 	(void)ctx;
-	(void)why;
 	FUZZ_CHECK(!c->closed);
 	c->closed = true;
-	for (unsigned int i = 0; i < c->n_streams; i++)
+	for (unsigned int i = 0; i < c->n_streams; i++) {
 		FUZZ_CHECK(c->stream[i].acked || c->stream[i].lost);
+		/* nobody may fall asleep over a stream */
+		FUZZ_CHECK(!c->stream[i].lost || !heard || strcmp(why->reason, "idle") != 0);
+	}
 }
 
 /* -- ends -- */
@@ -198,6 +205,7 @@ end_start(struct actor_end *e, bool server)
 	c.server = server;
 	c.retry = actor.o.retry;
 	c.source_per_min = actor.o.limit_sources ? 2 : 0;
+	c.handshake_timeout_ms = 10000;
 	c.stream_bytes = ACTOR_STREAM_MAX;
 	c.conn_bytes = 8000;
 	c.stream_window = actor.o.small_window ? 2 : 16;
@@ -277,6 +285,7 @@ actor_connect(void)
 
 	if (actor.n_clients == ACTOR_CLIENTS)
 		return;
+	c->live_from = PS_NEVER;
 	if (ps_quic_connect(actor.client.q, flow_of(actor.n_clients * ACTOR_EPOCHS), 0,
 		    actor.now_ns, &c->id) == 0)
 		actor.n_clients++;
@@ -477,10 +486,31 @@ settled(void)
 	return true;
 }
 
+/* The connections that have no reason to idle out any more: the server has them, the client sends
+ * again soon, and all that was under way has arrived. */
+static void
+find_live(void)
+{
+	for (unsigned int i = 0; i < ACTOR_CONNS; i++) {
+		const struct conn *s = &actor.server.q->conns[i], *c;
+		unsigned int client = (s->flow.dport_be - PORT) / ACTOR_EPOCHS;
+
+		if (s->state != CONN_ESTABLISHED || client >= actor.n_clients)
+			continue;
+		c = &actor.client.q->conns[actor.conn[client].id.slot];
+		if (!actor.conn[client].closed && c->confirmed &&
+			pto_ns(c, PS_LEVEL_APP) << min_u64(c->pto_count, 16) < 5 * PS_SEC_NS)
+			actor.conn[client].live_from = c->app.rx_next;
+	}
+}
+
 void
 actor_finish(void)
 {
 	actor.no_room = actor.no_credit = actor.server.tls.held = false;
+	actor_turn();
+	actor_deliver(0, actor.n_packets, false);
+	find_live();
 	for (unsigned int n = 0;; n++) {
 		uint64_t next = actor_turn();
 

@@ -45,7 +45,9 @@ struct actor_stream {
 
 struct actor_client {
 	struct ps_quic_conn_id id;
-	bool used, connected, closed;
+	bool connected, closed;
+	uint64_t live_from; /* the end has come, and its server is there: packet numbers received
+			     * until then; PS_NEVER otherwise */
 	unsigned int epoch, n_streams;
 	struct actor_stream stream[ACTOR_STREAMS];
 };

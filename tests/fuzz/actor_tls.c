@@ -11,7 +11,7 @@
 #define SESSIONS  32
 #define HEAD      10 /* kind, refuse, length, number, length of parameters */
 #define SH_BYTES  90
-#define EE_BYTES  1400
+#define EE_BYTES  4000
 #define FIN_BYTES 350
 
 enum { CLIENT_HELLO = 1, SERVER_HELLO, PARAMETERS, FINISHED };
@@ -49,7 +49,7 @@ actor_tls_start(struct actor_tls *t, bool server, unsigned int sessions_max)
 static const uint8_t *
 filling(uint8_t kind)
 {
-	static uint8_t bytes[2100];
+	static uint8_t bytes[4100];
 
 	for (uint32_t i = 0; bytes[1] == 0 && i < sizeof(bytes); i++)
 		bytes[sizeof(bytes) - 1 - i] = (uint8_t)(1 + (i * 2654435761u >> 24));

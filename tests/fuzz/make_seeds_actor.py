@@ -56,6 +56,12 @@ seeds = {
     "reset": [0, OPEN, MANY, act(RESTART, 9), talk(), act(CONNECT), OPEN, act(SEND, 9, 9), talk(9)],
     "inject": [0, OPEN, act(INJECT, 0, 0, 0x80 | 8, 0xC3, 0, 0, 0, 9, 8, 1, 2), act(INJECT, 6, 0, 17, 70),
                MANY, act(INJECT, 2, 0, 17, 60), talk(9)],
+    "keys_at_once": [0, OPEN, MANY, talk(9), act(KEYS, 8), act(SEND, 0, 5), talk(0), talk(0),
+                     act(KEYS, 0), act(SEND, 0, 5), talk(5), MANY, talk(9)],
+    "keys_unacknowledged": [0, OPEN, MANY, talk(9), act(SEND, 0, 5), act(KEYS, 8), talk(0), act(KEYS, 0),
+                            act(SEND, 0, 5), act(ONE, 0, 0), act(KEYS, 0), act(SEND, 0, 9), talk(9)],
+    "silent": [0, act(ONE, 0, 0), act(DROP, 1), act(REBIND), act(TIME, 2, 150)],
+    "silent_retry": [RETRY, talk(0), talk(0), act(DROP, 1), act(TIME, 2, 150)],
     "ecn": [0, act(MARK, 2), OPEN, MANY, act(MARK, 3), talk(), BIG, act(MARK, 1), talk(9)],
 }
 
