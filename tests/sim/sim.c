@@ -28,7 +28,7 @@ options_of(uint64_t seed)
 			.corrupt = (double)(r >> 16 & 3) / 100,
 			.delay_ns = (1 + (r >> 20 & 63)) * PS_MS_NS,
 			.jitter_ns = (r >> 26 & 31) * PS_MS_NS,
-			.rebind_ns = (r >> 54 & 3) == 0 ? (1 + (r >> 56 & 7)) * PS_SEC_NS : 0},
+			.rebind_ns = (r >> 54 & 3) == 0 ? (1 + (r >> 56 & 7)) * 4 * PS_SEC_NS : 0},
 		.retry = r >> 32 & 1 ? PS_RETRY_ALWAYS : PS_RETRY_OFF,
 		.conns = 1 + (r >> 33 & 3) % 3,
 		.streams = 1 + (r >> 36) % 100,

@@ -192,7 +192,7 @@ end_new(struct world *w, struct world_end *e, bool server)
 	l.key_cache = 16;
 	c.server = server;
 	c.retry = w->o.retry;
-	c.handshake_timeout_ms = 120000;
+	c.handshake_timeout_ms = 1000000;
 	c.idle_timeout_ms = 600000;
 	c.stream_deadline_ms = 600000;
 	c.stream_window = w->o.stream_window;
@@ -248,14 +248,23 @@ world_free(struct world *w)
 
 /* -- the link -- */
 
+static bool
+all_sending(const struct world *w)
+{
+	for (unsigned int i = 0; i < w->o.conns; i++)
+		if (w->conn[i].sent == 0 && !w->conn[i].closed)
+			return false;
+	return true;
+}
+
 /* The bits by which the NAT changes every client port now. It keeps its ports until the handshakes
- * are over: a client that moves before has to connect again. */
+ * are over for both ends: a client that moves before may have to connect again. */
 static uint16_t
 nat_bits(struct world *w)
 {
 	if (w->o.link.rebind_ns == 0)
 		return 0;
-	if (w->rebind_from_ns == 0 && ps_quic_stats(w->server.q)->handshakes_done >= w->o.conns)
+	if (w->rebind_from_ns == 0 && all_sending(w))
 		w->rebind_from_ns = w->now_ns;
 	if (w->rebind_from_ns == 0)
 		return 0;
