@@ -219,13 +219,27 @@ do_init(const struct options *o, struct ps_err *e)
 /* -- fini -- */
 
 static int
+remove_rules(const struct ps_conf *conf, struct ps_err *e)
+{
+	int rc = ps_use_drop_rules(conf, e);
+
+	if (rc > 0)
+		ps_log(PS_LOG_INFO, "%d drop rules removed", rc);
+	return rc < 0 ? rc : 0;
+}
+
+/* The kernel gets its packets back first; a rule that stays keeps nothing else from being restored.
+ */
+static int
 restore(const struct ps_conf *conf, struct ps_state *s, const struct options *o, struct ps_err *e)
 {
 	struct printer p = {.json = o->json};
-	int rc = ps_use_busy(conf, s, e);
+	struct ps_err rules;
+	int rc = ps_use_busy(conf, s, e), failed;
 
 	if (rc < 0)
 		return rc;
+	failed = remove_rules(conf, &rules);
 	ps_use_stale_programs(conf);
 	begin_print(&p, conf->name);
 	s->undo_ns = 0;
@@ -235,6 +249,10 @@ restore(const struct ps_conf *conf, struct ps_state *s, const struct options *o,
 			"%d could not be restored and stay in %s; mend the cause "
 			"and run penstock fini again",
 			rc, s->path);
+	if (failed < 0 && rc < 0)
+		ps_log(PS_LOG_ERROR, "%s", rules.text);
+	else if (failed < 0)
+		rc = ps_fail(e, -failed, "%s", rules.text);
 	end_print(&p, rc == 0, rc < 0 ? e->text : p.n == 0 ? "nothing to restore" : "");
 	return rc;
 }
@@ -248,14 +266,17 @@ do_fini(const struct options *o, struct ps_err *e)
 
 	if (rc < 0)
 		return rc;
-	rc = ps_use_drop_rules(&conf, e);
-	if (rc > 0)
-		ps_log(PS_LOG_INFO, "%d drop rules removed", rc);
-	if (rc < 0 || o->rules_only)
-		return rc < 0 ? rc : 0;
+	if (o->rules_only)
+		return remove_rules(&conf, e);
 	rc = ps_state_open(&state, conf.name, e);
-	if (rc < 0)
+	if (rc < 0) {
+		struct ps_err rules;
+
+		/* A damaged state file keeps no packet from the kernel. */
+		if (!ps_use_running(conf.name) && remove_rules(&conf, &rules) < 0)
+			ps_log(PS_LOG_ERROR, "%s", rules.text);
 		return rc;
+	}
 	rc = restore(&conf, &state, o, e);
 	ps_state_close(&state);
 	return rc;

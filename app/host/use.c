@@ -160,7 +160,8 @@ drop_rule(const char *pf, uint32_t addr_be, uint32_t port, struct ps_err *e)
 
 	if (rc == 0)
 		rc = ps_ntuple_delete(pf, &rule, e);
-	if (rc == -ENOENT || rc == -EOPNOTSUPP)
+	/* -ENODEV: the PF is gone, and its rules with it. */
+	if (rc == -ENOENT || rc == -EOPNOTSUPP || rc == -ENODEV)
 		return 0;
 	return rc < 0 ? rc : 1;
 }
@@ -168,7 +169,8 @@ drop_rule(const char *pf, uint32_t addr_be, uint32_t port, struct ps_err *e)
 int
 ps_use_drop_rules(const struct ps_conf *conf, struct ps_err *e)
 {
-	int removed = 0;
+	struct ps_err cause;
+	int removed = 0, failed = 0;
 
 	for (unsigned int i = 0; i < conf->n_ports; i++) {
 		const char *pf = conf->port[i].pf;
@@ -177,15 +179,15 @@ ps_use_drop_rules(const struct ps_conf *conf, struct ps_err *e)
 			const struct ps_conf_service *s = &conf->service[j];
 
 			for (uint32_t a = 0; a < s->n_addrs; a++) {
-				int rc = drop_rule(pf, s->addr_be[a], s->port, e);
+				int rc = drop_rule(pf, s->addr_be[a], s->port, &cause);
 
-				if (rc < 0)
-					return rc;
-				removed += rc;
+				if (rc < 0 && failed == 0)
+					failed = ps_fail(e, -rc, "%s", cause.text);
+				removed += rc > 0;
 			}
 		}
 	}
-	return removed;
+	return failed < 0 ? failed : removed;
 }
 
 /* -- programs -- */

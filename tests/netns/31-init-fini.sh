@@ -61,6 +61,14 @@ grep -q '^foreign *mq mtu: it is not there any more' "$TMP/gone.txt" || fail "th
 [ "$(mtu srv)" = 9000 ] || fail "the other interface was not restored"
 no_state || fail "a state file remains after an interface went"
 
+# So does no physical function that is gone, and its rules with it.
+host init -c "$CONF" --undo-after 0 >/dev/null || fail "init before the PF goes"
+sed 's/^device = srv/&\npf = gone0/' "$CONF" >"$TMP/gone.ini"
+host fini -c "$TMP/gone.ini" --rules-only >"$TMP/gone.txt" 2>&1 || fail "no PF: $(cat "$TMP/gone.txt")"
+host fini -c "$TMP/gone.ini" >"$TMP/gone.txt" 2>&1 || fail "fini without the PF: $(cat "$TMP/gone.txt")"
+[ "$(mtu srv)" = 9000 ] || fail "without the PF nothing is restored"
+no_state || fail "a state file remains when the PF is gone"
+
 # A damaged state file stops both, and is not overwritten.
 printf 'penstock-state 1\nboot x\ndone\tsetting\tsrv\tmtu\t1\t2\nend 7\n' >"$STATE/$INSTANCE.state"
 cp "$STATE/$INSTANCE.state" "$TMP/damaged"

@@ -34,6 +34,9 @@ serve "$TMP/penstock.ini" $EAL
 has_rules "$ALL" || fail "the rules are not as they should be: $(rules)"
 kernel_has 8001 0
 feed_has udp 50
+"$PENSTOCK" fini -c "$TMP/penstock.ini" >"$TMP/busy.log" 2>&1 && fail "fini while penstock runs"
+grep -q 'is running; stop it first' "$TMP/busy.log" || fail "fini does not say that it runs"
+has_rules "$ALL" || fail "a refused fini took rules away: $(rules)"
 start_check "$COUNT" --seed 1
 client_sends_all "$NGTCP2" --count "$COUNT" --seed 1
 end_check
