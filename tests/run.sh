@@ -17,18 +17,19 @@ unit:one CUnit program per module
 conformance:what the QUIC RFCs ask of a server, and foreign clients over bad networks
 hostile:input that hurt other endpoints, row by row of a catalogue
 sim:two endpoints over a seeded bad link, 1,000 seeds
-fuzz:the corpus of every fuzzer, replayed
-sanitize:unit, conformance, hostile, sim and fuzz under AddressSanitizer and UndefinedBehaviorSanitizer
+fuzz-replay:the seeds of every fuzzer, replayed; tests/fuzz/run.sh is what fuzzes
+sanitize:unit, conformance, hostile, sim and fuzz-replay under AddressSanitizer and UndefinedBehaviorSanitizer
 netns:the real program on AF_XDP between network namespaces
 interop:clients that nobody here wrote, against the real program
-glue:steering rules against drivers that behave as real ones do
+glue:steering rules against drivers that behave as real ones do; needs DPDK's source package
 compat:the build against newer DPDK releases in Debian chroots (not in the default run)
 lab:virtual hardware in QEMU: SR-IOV, IOMMU, VFIO, zero-copy AF_XDP (not in the default run)"
-default="format compile unit conformance hostile sim fuzz sanitize netns interop"
+default="format compile unit conformance hostile sim fuzz-replay sanitize netns interop glue"
 
 usage() {
 	echo "usage: tests/run.sh [--suite NAME]... [--nightly] [--list]"
-	echo "Without --suite: $default. --nightly: 100,000 seeds in sim."
+	echo "Without --suite: $default."
+	echo "compat and lab run only when named: they fetch or boot whole systems. --nightly: 100,000 seeds in sim."
 	echo "PENSTOCK_BUILD names another build directory than build/."
 }
 
@@ -102,10 +103,16 @@ build() {
 	ninja -C "$dir"
 }
 
-# meson_suite SUITE DIR MESON_SUITE: every test of it, one line each.
+# meson_suite SUITE DIR MESON_SUITE: every test of it, one line each. A suite without tests failed.
 meson_suite() {
-	local suite=$1 dir=$2 tests=$3 name code
-	for name in $(meson test -C "$dir" --no-rebuild --list --suite "$tests" 2>/dev/null | sed 's,.* / ,,'); do
+	local suite=$1 dir=$2 tests=$3 name names code
+	if ! names=$(meson test -C "$dir" --no-rebuild --list --suite "$tests" 2>&1) || [[ $names != *" / "* ]]; then
+		echo "$names" >"$log"
+		echo "meson lists no test of suite $tests in $dir" >>"$log"
+		result 1 "$suite" "list-of-$tests"
+		return
+	fi
+	for name in $(sed -n 's,.* / ,,p' <<<"$names"); do
 		meson test -C "$dir" --no-rebuild --print-errorlogs --verbose "$name" >"$log" 2>&1
 		code=$?
 		# meson counts a skip as success
@@ -150,7 +157,7 @@ suite_sim() {
 		meson_suite sim "$PENSTOCK_BUILD" sim
 	fi
 }
-suite_fuzz() { meson_suite fuzz "$PENSTOCK_BUILD" fuzz; }
+suite_fuzz-replay() { meson_suite fuzz "$PENSTOCK_BUILD" fuzz; }
 
 suite_sanitize() {
 	local dir=$PENSTOCK_BUILD-sanitize
