@@ -105,7 +105,8 @@ compare_masks(const struct ethtool_rx_flow_spec *want, const struct ethtool_rx_f
 	enum ps_ntuple_quirk quirk)
 {
 	/* With a source address in the field set, i40e writes the whole IPv6 source over all the
-	 * IPv4 fields: only then are all these bytes ones. */
+	 * IPv4 fields: only then are all these bytes ones. The values are the rule's own: one that
+	 * was not asked for is another rule's. */
 	bool overlaid = quirk == PS_NTUPLE_I40E && all(got->m_u.hdata, V6_SRC_BYTES, UINT8_MAX);
 	enum ps_ntuple_verdict v = PS_NTUPLE_EQUAL;
 
@@ -117,6 +118,8 @@ compare_masks(const struct ethtool_rx_flow_spec *want, const struct ethtool_rx_f
 			continue;
 		if (!overlaid || !all(m, f->size, 0))
 			return f->mask;
+		if (!all(got->h_u.hdata + f->at, f->size, 0))
+			return f->value;
 		v = PS_NTUPLE_UNKNOWN;
 	}
 	return v;
