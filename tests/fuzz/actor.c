@@ -333,14 +333,15 @@ actor_drop(unsigned int at, unsigned int n)
 	actor.n_packets -= n;
 }
 
-/* An address is proven by a token or a Handshake packet that came from it. */
+/* An address is proven by a token or a Handshake packet that came from it. One that was changed on
+ * its way proves nothing, but what shares its datagram may, so all are taken for good here. */
 static void
 arrived(const struct actor_packet *p)
 {
 	struct ps_pkt_hdr h;
 
 	actor.address[p->address].rx += p->len;
-	for (uint16_t at = 0; !p->corrupt && at < p->len; at += h.size) {
+	for (uint16_t at = 0; !p->foreign && at < p->len; at += h.size) {
 		if (ps_pkt_hdr_parse(&h, p->bytes + at, p->len - at, PS_OUR_CID_LEN) !=
 			PS_DROP_COUNT)
 			return;

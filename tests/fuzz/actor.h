@@ -29,7 +29,7 @@ struct actor_options {
 };
 
 struct actor_packet {
-	bool to_server, corrupt;
+	bool to_server, foreign; /* all of it made by somebody else than a client */
 	uint8_t ecn;
 	uint16_t len;
 	unsigned int address; /* the client's, or who claims to be it */

@@ -83,7 +83,6 @@ act_corrupt(unsigned int arg)
 	if (p == NULL || p->len == 0)
 		return;
 	p->bytes[(byte() | arg << 8) % p->len] ^= 1 + byte() % 255;
-	p->corrupt = true;
 }
 
 static void
@@ -95,7 +94,6 @@ act_truncate(unsigned int arg)
 	if (p == NULL || cut > p->len)
 		return;
 	p->len = (uint16_t)(arg & 8 ? cut : p->len - cut);
-	p->corrupt = true;
 }
 
 static void
@@ -192,7 +190,7 @@ act_inject(unsigned int arg)
 		bytes[len + i] = byte();
 	actor_put(to_server, ACTOR_CLIENTS * ACTOR_EPOCHS + relay, p == NULL ? 0 : p->client, bytes,
 		n & 128 ? sizeof(bytes) : len + n % 64);
-	actor.packet[actor.n_packets - 1].corrupt = true;
+	actor.packet[actor.n_packets - 1].foreign = p == NULL;
 }
 
 static void
