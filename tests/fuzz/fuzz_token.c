@@ -13,7 +13,7 @@
 #include "protect.h"
 #include "ps_be.h"
 
-enum { SAME, TOKEN_BYTE, TOKEN_CUT, ADDRESS, PORT, RETRY_ID, TIME, OTHER_KEY, CHANGES };
+enum { SAME, TOKEN_BYTE, TOKEN_CUT, ADDRESS, PORT, RETRY_ID, TIME, CHANGES };
 
 static struct ps_protect *ours, *others;
 static const uint8_t *in, *in_end;
@@ -66,55 +66,68 @@ arbitrary(const uint8_t *token, size_t len)
 	FUZZ_CHECK(!ps_token_check(ours, token, len, &client, &id, 0, &odcid));
 }
 
+/* A token and how it is presented. */
+struct presented {
+	bool retried;
+	uint8_t token[PS_TOKEN_BYTES];
+	size_t len;
+	struct ps_flow4 client;
+	struct ps_cid retry;
+	uint64_t now;
+};
+
+/* Whether it has to be taken still. */
+static bool
+change(struct presented *p)
+{
+	uint64_t age;
+	unsigned int at;
+
+	switch (byte() % CHANGES) {
+	case TOKEN_BYTE:
+		at = byte() % sizeof(p->token);
+		p->token[at] ^= 1 + byte() % 255;
+		return false;
+	case TOKEN_CUT:
+		p->len = byte() % sizeof(p->token);
+		return false;
+	case ADDRESS:
+		p->client.saddr_be ^= 1u << byte() % 32;
+		return false;
+	case PORT:
+		p->client.sport_be ^= 1u << byte() % 16;
+		return !p->retried;
+	case RETRY_ID:
+		p->retry.len = (p->retry.len + 1 + byte() % PS_CID_MAX) % (PS_CID_MAX + 1);
+		return !p->retried;
+	case TIME:
+		age = take_u64();
+		p->now += age; /* one made in the time to come is of a great age, modulo 2^64 */
+		return age < (p->retried ? PS_TOKEN_LIFE_NS : PS_TOKEN_NEW_LIFE_NS);
+	default:
+		return true;
+	}
+}
+
 static void
 made(enum ps_token_kind kind)
 {
-	uint64_t now, age;
-	struct ps_flow4 client = {.saddr_be = 1, .daddr_be = 2, .sport_be = 3, .dport_be = 4};
-	uint8_t token[PS_TOKEN_BYTES], nonce[12] = {5};
-	struct ps_cid odcid = {0}, retry = {0}, got = {0};
-	bool retried = kind == PS_TOKEN_RETRY, good = true;
-	size_t len = sizeof(token);
-	unsigned int at;
+	struct presented p = {.retried = kind == PS_TOKEN_RETRY,
+		.len = sizeof(p.token),
+		.client = {.saddr_be = 1, .daddr_be = 2, .sport_be = 3, .dport_be = 4}};
+	struct ps_cid odcid = {0}, got = {0};
+	uint8_t nonce[12] = {5};
+	bool good;
 
 	take_cid(&odcid);
-	take_cid(&retry);
-	now = take_u64();
-	ps_token_make(ours, kind, token, nonce, &client, retried ? &odcid : NULL,
-		retried ? &retry : NULL, now);
-	switch (byte() % CHANGES) {
-	case TOKEN_BYTE:
-		at = byte() % sizeof(token);
-		token[at] ^= 1 + byte() % 255;
-		good = false;
-		break;
-	case TOKEN_CUT:
-		len = byte() % sizeof(token);
-		good = false;
-		break;
-	case ADDRESS:
-		client.saddr_be ^= 1u << byte() % 32;
-		good = false;
-		break;
-	case PORT:
-		client.sport_be ^= 1u << byte() % 16;
-		good = !retried;
-		break;
-	case RETRY_ID:
-		retry.len = (retry.len + 1 + byte() % PS_CID_MAX) % (PS_CID_MAX + 1);
-		good = !retried;
-		break;
-	case TIME:
-		age = take_u64();
-		good = age < (retried ? PS_TOKEN_LIFE_NS : PS_TOKEN_NEW_LIFE_NS);
-		now += age; /* one made in the time to come is of a great age, modulo 2^64 */
-		break;
-	case OTHER_KEY:
-		FUZZ_CHECK(!ps_token_check(others, token, len, &client, &retry, now, &got));
-		break;
-	}
-	FUZZ_CHECK(ps_token_check(ours, token, len, &client, &retry, now, &got) == good);
-	if (good && retried)
+	take_cid(&p.retry);
+	p.now = take_u64();
+	ps_token_make(ours, kind, p.token, nonce, &p.client, p.retried ? &odcid : NULL,
+		p.retried ? &p.retry : NULL, p.now);
+	good = change(&p);
+	FUZZ_CHECK(!ps_token_check(others, p.token, p.len, &p.client, &p.retry, p.now, &got));
+	FUZZ_CHECK(ps_token_check(ours, p.token, p.len, &p.client, &p.retry, p.now, &got) == good);
+	if (good && p.retried)
 		FUZZ_CHECK(got.len == odcid.len && memcmp(got.id, odcid.id, odcid.len) == 0);
 }
 
