@@ -160,6 +160,8 @@ claim_device(struct ps_port *p, const struct ps_steer *steer, struct ps_err *e)
 		rc = make_pool(p, e);
 	if (rc == 0 && p->kind != PS_PORT_AF_XDP)
 		rc = ps_flow_prepare(&p->flow, p->id, p->family, &p->plan, &ps_flow_ops_rte, e);
+	if (rc == 0 && p->kind == PS_PORT_AF_XDP)
+		rc = ps_xdp_link(&p->xdp, e);
 	if (rc == 0)
 		rc = set_up_queues(p, &info, e);
 	if (rc == 0 && p->kind == PS_PORT_AF_XDP)
@@ -214,7 +216,7 @@ install_rules(struct ps_port *p, struct ps_err *e)
 			"[port %s] %u rules were accepted by the driver and are not there; look at "
 			"the device's firmware and other programs on it",
 			p->conf->name, sample.lost);
-	return rc == 0 ? ps_port_pf_install(p, e) : rc;
+	return rc;
 }
 
 static int
@@ -284,6 +286,8 @@ ps_port_reset(struct ps_port *p, struct ps_err *e)
 	struct rte_eth_dev_info info;
 	int rc;
 
+	/* Meanwhile the kernel serves. */
+	ps_port_pf_remove(p);
 	ps_flow_uninstall(&p->flow);
 	rte_eth_dev_stop(p->id);
 	p->started = false;
@@ -310,6 +314,8 @@ ps_port_stop(struct ps_port *p)
 		rte_eth_dev_stop(p->id);
 	if (p->kind == PS_PORT_AF_XDP)
 		ps_xdp_leave(&p->xdp);
+	if (p->kind == PS_PORT_AF_XDP && ps_xdp_is_linked(&p->xdp))
+		rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
 	if (p->configured)
 		rte_eth_dev_close(p->id);
 	if (p->kind == PS_PORT_AF_XDP)

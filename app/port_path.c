@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_version.h>
+
 /* The AF_XDP driver stocks its fill ring with so many frames, whatever the queue's length. */
 #define AF_XDP_FILL 2048
 
@@ -138,6 +140,21 @@ check_loopback(const struct ps_port *p, struct ps_err *e)
 		p->conf->name, p->ifname, p->ifname);
 }
 
+/* The program is ours to hold where the driver takes a pinned map; older ones load it themselves,
+ * and take whatever is there off at their end. */
+static void
+load_program(struct ps_port *p)
+{
+#if RTE_VERSION >= RTE_VERSION_NUM(24, 7, 0, 0)
+	struct ps_err e;
+
+	if (ps_xdp_load(&p->xdp, &e) < 0)
+		ps_port_fall_back(p, "bpf_link -> program attached by DPDK: %.256s", e.text);
+#else
+	(void)p;
+#endif
+}
+
 static int
 plan_af_xdp(struct ps_port *p, struct ps_err *e)
 {
@@ -159,7 +176,10 @@ plan_af_xdp(struct ps_port *p, struct ps_err *e)
 		&p->xdp, p->ifname, (uint16_t)c->first_queue, (uint16_t)c->queues, &cause);
 	if (rc == 0 && c->zero_copy == PS_ZERO_COPY_REQUIRE)
 		rc = ps_xdp_try_zero_copy(&p->xdp, &cause);
-	return rc == 0 ? 0 : ps_fail(e, -rc, "[port %s] %.480s", c->name, cause.text);
+	if (rc < 0)
+		return ps_fail(e, -rc, "[port %s] %.480s", c->name, cause.text);
+	load_program(p);
+	return 0;
 }
 
 /* What a device or this process does not have, as against what somebody else holds. */
@@ -297,17 +317,23 @@ ps_port_plan(struct ps_port *p, const struct ps_conf_port *conf, unsigned int in
 int
 ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e)
 {
-	const char *object;
+	char program[96];
 
 	arg[0] = '\0';
 	if (p->kind == PS_PORT_PCI) {
 		snprintf(arg, cap, "--allow=%s", p->eal_name);
 	} else if (p->kind == PS_PORT_AF_XDP) {
-		object = ps_xdp_object_path(e);
+		const char *object = ps_xdp_object_path(e);
+
 		if (object == NULL)
 			return -ENOMEM;
-		snprintf(arg, cap, "--vdev=%s,iface=%s,start_queue=%u,queue_count=%u,xdp_prog=%s%s",
-			p->eal_name, p->ifname, p->conf->first_queue, p->conf->queues, object,
+		if (p->xdp.pin[0] != '\0')
+			snprintf(program, sizeof(program), "use_pinned_map=1,dp_path=%s",
+				p->xdp.pin);
+		else
+			snprintf(program, sizeof(program), "xdp_prog=%s", object);
+		snprintf(arg, cap, "--vdev=%s,iface=%s,start_queue=%u,queue_count=%u,%s%s",
+			p->eal_name, p->ifname, p->conf->first_queue, p->conf->queues, program,
 			p->conf->zero_copy == PS_ZERO_COPY_OFF ? ",force_copy=1" : "");
 	}
 	return 0;

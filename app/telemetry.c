@@ -71,6 +71,11 @@ add_port_text(struct rte_tel_data *d, unsigned int i, const struct ps_port *p)
 	rte_tel_data_add_dict_string(d, key, mode);
 	snprintf(key, sizeof(key), "port%u_path", i);
 	rte_tel_data_add_dict_string(d, key, ps_port_path(p));
+	if (p->kind == PS_PORT_AF_XDP) {
+		snprintf(key, sizeof(key), "port%u_attach", i);
+		rte_tel_data_add_dict_string(
+			d, key, ps_xdp_is_linked(&p->xdp) ? "bpf_link" : "netlink");
+	}
 	snprintf(key, sizeof(key), "port%u_family", i);
 	rte_tel_data_add_dict_string(d, key, p->family->caps.name);
 	if (p->n_fallbacks > 0) {

@@ -178,6 +178,7 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 	snprintf(y.ifname, sizeof(y.ifname), "%s", ifname);
 	y.ifindex = if_nametoindex(ifname);
 	y.promisc = flags & IFF_PROMISC;
+	y.own_fd = y.link_fd = -1;
 	y.allow_fd = y.deny_fd = y.count_fd = y.prog.fd = y.other.fd = -1;
 
 	ret = ps_xdp_prog_open(y.ifindex, &p);
@@ -384,7 +385,7 @@ ps_xdp_reattach(struct ps_xdp *x, struct ps_err *err)
 	if (ret == 0 && p.id == x->prog.id)
 		return 0;
 	if (ret == 0)
-		ret = ps_xdp_prog_attach(x->ifindex, &x->prog);
+		ret = x->own_fd >= 0 ? ps_xdp_relink(x) : ps_xdp_prog_attach(x->ifindex, &x->prog);
 	if (ret == 0)
 		return 0;
 	return ps_fail(err, -ret,
@@ -400,6 +401,11 @@ ps_xdp_leave(struct ps_xdp *x)
 {
 	if (x->ifindex == 0 || x->prog.id == 0)
 		return;
+	/* Nobody takes our place, and the driver's attempt to detach fails. No need to say so. */
+	if (x->link_fd >= 0) {
+		libbpf_set_print(NULL);
+		return;
+	}
 	if (ps_xdp_prog_open(x->ifindex, &x->other) == 0 && x->other.fd >= 0 &&
 		x->other.id == x->prog.id) {
 		close(x->other.fd);
@@ -423,6 +429,7 @@ ps_xdp_close(struct ps_xdp *x)
 		close(x->deny_fd);
 	if (x->count_fd >= 0)
 		close(x->count_fd);
+	ps_xdp_unlink(x);
 	if (ps_xdp_prog_open(x->ifindex, &p) == 0 && p.fd >= 0) {
 		if (ps_xdp_prog_is_ours(&p) && ps_xdp_prog_detach(x->ifindex, &p) < 0)
 			ps_log(PS_LOG_WARN,

@@ -3,13 +3,17 @@
 
 /* AF_XDP interfaces: everything about them that DPDK's net_af_xdp driver does not do itself.
  *
- * The driver loads our XDP program (given as devarg xdp_prog=) and binds one AF_XDP socket per
- * queue. This file looks after the interface before and after, feeds the program's address list
- * and heartbeat, and reads what mode was really obtained. Order of calls, for each interface:
+ * The driver binds one AF_XDP socket per queue, and loads our XDP program (given as devarg
+ * xdp_prog=), unless it is one that takes a pinned map instead: then we load and attach it. This
+ * file looks after the interface before and after, feeds the program's address list and heartbeat,
+ * and reads what mode was really obtained. Order of calls, for each interface:
  *
  *   ps_xdp_prepare()        before rte_eal_init(): the interface is fit, a stale program removed
  *   ps_xdp_try_zero_copy()  likewise, where copying will not do
+ *   ps_xdp_load()           where the driver has use_pinned_map=: the devargs are that and
+ *                           dp_path=x->pin; otherwise, or when this fails:
  *   ps_xdp_object_path()    value of the devarg: "net_af_xdp0,iface=IF,xdp_prog=PATH"
+ *   ps_xdp_link()           before the queues are set up; does nothing without ps_xdp_load()
  *   ps_xdp_claim_socket()   after each rte_eth_rx_queue_setup(), in order of the queues
  *   rte_eth_dev_start()
  *   ps_xdp_attach()
@@ -50,6 +54,8 @@ struct ps_xdp {
 	bool zero_copy;           /* every queue's socket, read back from the kernel */
 	struct ps_xdp_prog prog;  /* ours, id 0: not attached yet */
 	struct ps_xdp_prog other; /* somebody else's, found by ps_xdp_leave() */
+	int own_fd, link_fd;      /* of ps_xdp_load() and ps_xdp_link(), or -1 */
+	char pin[48];             /* path of the pinned map of sockets, or "" */
 	int allow_fd, deny_fd, count_fd;
 	uint64_t *beat;             /* mapped ps_heartbeat; workers write one entry each */
 	int socks[PS_STEER_QUEUES]; /* the driver's sockets by queue, not ours to close */
@@ -82,6 +88,23 @@ int ps_xdp_try_zero_copy(const struct ps_xdp *x, struct ps_err *err);
 
 /* One queue, bound and closed again: 0, or why not. */
 int ps_xdp_try_queue(unsigned int ifindex, uint16_t queue, bool zero_copy);
+
+/* -- af_xdp_link.c -- */
+
+int ps_xdp_load(struct ps_xdp *x, struct ps_err *err);
+int ps_xdp_link(struct ps_xdp *x, struct ps_err *err);
+/* Is the program held by a link of ours, which nobody else can take off? */
+static inline bool
+ps_xdp_is_linked(const struct ps_xdp *x)
+{
+	return x->ifindex != 0 && x->link_fd >= 0;
+}
+
+/* For af_xdp.c: a new link in the place of one that was detached, and the end of all. */
+int ps_xdp_relink(struct ps_xdp *x);
+void ps_xdp_unlink(struct ps_xdp *x);
+/* With a pinned map the driver does not ask for busy polling, on which its polls rely. */
+int ps_xdp_busy_poll(int fd);
 
 /* Takes note of the socket that the driver just made, and of its mode. */
 int ps_xdp_claim_socket(struct ps_xdp *x, struct ps_err *err);
@@ -118,7 +141,8 @@ int ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out);
 /* i: DPDK's number of the queue. -ENOENT: there is none. */
 int ps_xdp_queue_counts(const struct ps_xdp *x, uint16_t i, struct ps_xdp_queue_counts *out);
 
-/* Remembers a program that took our place, for ps_xdp_close() to put back. */
+/* Remembers a program that took our place, for ps_xdp_close() to put back. With a link of ours
+ * there is none, and what the driver complains of at its close is meant to be. */
 void ps_xdp_leave(struct ps_xdp *x);
 
 /* Leaves the interface as it was found: our program off if it is still on, promiscuous mode

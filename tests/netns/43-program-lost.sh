@@ -23,6 +23,29 @@ start_penstock "$TMP/penstock.ini" -o penstock.watch_ms=500 -- --no-pci
 [ "$(flows states)" = proven ] || fail "flows are $(flows states) at start"
 client_wire send $SERVER_ADDR 8001 10
 
+# A link: nobody can take the program off or take its place; detached by force, it comes back.
+link_id() { bpftool link 2>/dev/null | sed -n 's/^\([0-9]*\): xdp .*/\1/p' | tail -n 1; }
+if [ "$(info port0_attach)" = bpf_link ]; then
+	in_server ip link set srv xdp off 2>/dev/null && fail "the program can be taken off"
+	in_server ip -force link set srv xdp obj "$TMP/foreign.o" sec xdp 2>/dev/null && fail "the program can be replaced"
+	has_program || fail "the program is gone"
+	client_wire send $SERVER_ADDR 8001 10
+	has_flows losses 0 || fail "$(flows losses) losses, expected none"
+	if command -v bpftool >/dev/null; then
+		[ -n "$(link_id)" ] || fail "bpftool shows no link"
+		in_server bpftool link detach id "$(link_id)" || fail "bpftool link detach"
+		wait_for 3 log_says "our XDP program was detached" || fail "the loss is not noticed"
+		wait_for 3 log_says "rules are in place again" || fail "the end of the alarm is not said"
+		has_program || fail "the program is not put back"
+		client_wire send $SERVER_ADDR 8001 10
+		feed_has udp 30
+	fi
+	stop_penstock
+	has_no_program || fail "a program is left"
+	[ "$(wc -l <"$TMP/penstock.log")" -eq "$(grep -c '^penstock: ' "$TMP/penstock.log")" ] || fail "the driver's complaint at the end is shown"
+	pass "the program is held by a link: neither detached nor replaced, and put back when forced off"
+fi
+
 # Detached: back within two periods, and all is delivered from then on.
 in_server ip link set srv xdp off
 wait_for 2 has_program || fail "the program is not put back"
