@@ -4,6 +4,7 @@
 #include "ps_json.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 static void
 quoted(FILE *out, const char *s)
@@ -67,7 +68,10 @@ void
 ps_json_double(struct ps_json *j, const char *key, double value)
 {
 	lead(j, key);
-	fprintf(j->out, "%.3f", value);
+	if (isfinite(value))
+		fprintf(j->out, "%.3f", value);
+	else
+		fputs("null", j->out); /* JSON has no word for it */
 }
 
 void

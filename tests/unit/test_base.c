@@ -10,6 +10,7 @@
 
 #include <CUnit/Basic.h>
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -104,15 +105,17 @@ test_json(void)
 	ps_json_open(&j, "list", '[');
 	ps_json_bool(&j, NULL, true);
 	ps_json_double(&j, NULL, 1.5);
+	ps_json_double(&j, NULL, INFINITY);
+	ps_json_double(&j, NULL, NAN);
 	ps_json_open(&j, NULL, '{');
 	ps_json_close(&j, '}');
 	ps_json_close(&j, ']');
 	ps_json_bool(&j, "no", false);
 	ps_json_close(&j, '}');
 	fclose(j.out);
-	CU_ASSERT_STRING_EQUAL(text,
-		"{\"k\\\"ey\": \"a\\\"b\\\\c\\u000a\\u0001\\u007f/\xc3\xa9\", "
-		"\"max\": 18446744073709551615, \"list\": [true, 1.500, {}], \"no\": false}");
+	CU_ASSERT_STRING_EQUAL(text, "{\"k\\\"ey\": \"a\\\"b\\\\c\\u000a\\u0001\\u007f/\xc3\xa9\", "
+				     "\"max\": 18446744073709551615, \"list\": [true, 1.500, null, "
+				     "null, {}], \"no\": false}");
 	free(text);
 }
 
