@@ -94,16 +94,15 @@ run_flood(struct bench *b, struct ps_bench_result *r, const volatile sig_atomic_
 		alone_ns = (double)spent_ns / (double)established;
 		load_pps = LOAD * 1e9 / alone_ns;
 		share = b->o->flood_pps / (load_pps + b->o->flood_pps);
-		per_burst = (unsigned int)(share * BURST + 0.5);
+		per_burst = share * BURST < 1 ? 1 : (unsigned int)(share * BURST + 0.5);
 		b->step_ns = (uint64_t)(BURST * 1e9 / (load_pps + b->o->flood_pps));
 		mixed(b, per_burst, WARM_BURSTS, &established, &initials);
 		spent_ns = mixed(b, per_burst, BURSTS, &established, &initials);
-		/* processor seconds that one second of both would need */
-		needed_s = (double)spent_ns / (double)(established + initials) *
-			   (load_pps + b->o->flood_pps) / 1e9;
 		r->ns[rep] = alone_ns;
 		r->flood_ns[rep] =
 			((double)spent_ns - (double)established * alone_ns) / (double)initials;
+		/* processor seconds that one second of both would need */
+		needed_s = LOAD + b->o->flood_pps * r->flood_ns[rep] / 1e9;
 		r->kept[rep] = needed_s > 1 ? 1 / needed_s : 1;
 		if (*stop)
 			rc = ps_fail(e, EINTR, "interrupted");

@@ -12,8 +12,11 @@
 #include "penstock_feed.h"
 #include "ps_be.h"
 
-#define FEED_BYTES  (UINT64_C(64) << 20)
-#define STREAM_DATA 16 /* offset of the serial number in a transaction */
+#define FEED_BYTES       (UINT64_C(64) << 20)
+#define STREAM_DATA      16 /* offset of the serial number in a transaction */
+#define HANDSHAKES_PER_S 2000
+/* Virtual time between connections: a quarter of that rate, at which Retry stays off. */
+#define CONNECT_NS (4 * PS_SEC_NS / HANDSHAKES_PER_S)
 
 uint64_t
 bench_random(struct bench *b)
@@ -146,7 +149,7 @@ bench_server(struct bench *b, struct ps_sink sink, struct ps_err *e)
 	l.handshakes = 1024;
 	l.streams = 1024;
 	c.idle_timeout_ms = 0;
-	c.handshakes_per_s = 2000;
+	c.handshakes_per_s = HANDSHAKES_PER_S;
 	c.sink = sink;
 	c.drops = &b->server_drops;
 	return make_end(&l, &c, &b->server_tls, &b->server_mem, &b->server, e);
@@ -328,6 +331,7 @@ bench_connect(struct bench *b, const volatile sig_atomic_t *stop, struct ps_err 
 	for (unsigned int i = 0; i < b->o->conns && !*stop; i++) {
 		uint64_t want = b->connected + 1;
 
+		b->now_ns += CONNECT_NS;
 		flow.sport_be = (uint16_t)i;
 		flow.saddr_be = 0x0100000a + (i >> 16 << 24);
 		if (ps_quic_connect(b->client, flow, 0, b->now_ns, &b->conn[i]) != 0)

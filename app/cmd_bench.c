@@ -31,7 +31,7 @@ const char ps_help_bench[] =
 	"  --size BYTES  of one transaction, 134..4096 (default 1024)\n"
 	"  --conns N     connections, taken in random order, 1..100000 (default 1)\n"
 	"  --reps N      repetitions, of which median and minimum are printed (default 7)\n"
-	"  --flood-pps N Initials per second in flood (default 1000000)\n"
+	"  --flood-pps N Initials per second in flood, each burst has one (default 1000000)\n"
 	"  --json        one object on one line\n";
 
 static volatile sig_atomic_t stop;
@@ -114,32 +114,29 @@ number(const char *text, unsigned long min, unsigned long max, unsigned int *out
 static int
 parse(int argc, char **argv, struct ps_bench_options *o, bool *json)
 {
-	static const struct option longs[] = {{"size", required_argument, NULL, 's'},
-		{"conns", required_argument, NULL, 'c'}, {"reps", required_argument, NULL, 'r'},
-		{"flood-pps", required_argument, NULL, 'f'}, {"json", no_argument, NULL, 'j'},
+	static const struct option longs[] = {{"size", required_argument, NULL, 'n'},
+		{"conns", required_argument, NULL, 'n'}, {"reps", required_argument, NULL, 'n'},
+		{"flood-pps", required_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'}, {0}};
-	int opt;
+	/* of the first options of longs[] */
+	const struct {
+		unsigned int min, max, *out;
+	} range[] = {{PS_BENCH_MIN_SIZE, PS_BENCH_MAX_SIZE, &o->size},
+		{1, PS_BENCH_MAX_CONNS, &o->conns}, {1, PS_BENCH_MAX_REPS, &o->reps},
+		{1, PS_BENCH_MAX_FLOOD, &o->flood_pps}};
+	int opt, i;
 
 	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:h", longs, NULL)) != -1) {
-		bool ok = true;
-
-		if (opt == 's')
-			ok = number(optarg, PS_BENCH_MIN_SIZE, PS_BENCH_MAX_SIZE, &o->size);
-		else if (opt == 'c')
-			ok = number(optarg, 1, PS_BENCH_MAX_CONNS, &o->conns);
-		else if (opt == 'r')
-			ok = number(optarg, 1, PS_BENCH_MAX_REPS, &o->reps);
-		else if (opt == 'f')
-			ok = number(optarg, 1, PS_BENCH_MAX_FLOOD, &o->flood_pps);
-		else if (opt == 'j')
+	while ((opt = getopt_long(argc, argv, "+:h", longs, &i)) != -1) {
+		if (opt == 'j')
 			*json = true;
 		else if (opt == 'h')
 			return -1;
-		else
+		else if (opt != 'n')
 			return ps_usage_option("bench", opt, argv);
-		if (!ok)
-			return ps_usage("bench", "'%s' is out of range for that option", optarg);
+		else if (!number(optarg, range[i].min, range[i].max, range[i].out))
+			return ps_usage("bench", "--%s %s: give a number from %u to %u",
+				longs[i].name, optarg, range[i].min, range[i].max);
 	}
 	if (optind < argc)
 		o->what = argv[optind++];
