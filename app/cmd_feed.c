@@ -108,9 +108,10 @@ parse_options(struct feed_options *o, int argc, char **argv)
 			o->once = true;
 		else if (c == 'n')
 			o->peek = true;
-		else if (c == 'h')
-			return ps_print_help(help) != 0 ? FAILED : -1;
-		else
+		else if (c == 'h') {
+			ps_print_help(help);
+			return -1;
+		} else
 			return ps_usage_option("feed", c, argv);
 	}
 	if (follow && o->once)
@@ -262,8 +263,11 @@ print_all(const struct feed_options *o, const struct printer *p, struct penstock
 		for (int i = 0; i < n; i++)
 			print_record(p, r[i]);
 		/* Release only what was written. */
-		if (fflush(stdout) != 0 || (p->pcap != NULL && fflush(p->pcap) != 0)) {
-			ps_log(PS_LOG_ERROR, "feed: cannot write: %s", strerror(errno));
+		if (fflush(stdout) != 0)
+			return FAILED; /* main() says why */
+		if (p->pcap != NULL && fflush(p->pcap) != 0) {
+			ps_log(PS_LOG_ERROR, "cannot write %s: %s; choose another --pcap FILE",
+				o->pcap_path, strerror(errno));
 			return FAILED;
 		}
 		penstock_feed_release(f, NULL);
@@ -282,9 +286,12 @@ attach_and_print(const struct feed_options *o, const struct printer *p)
 
 	if (rc != 0) {
 		ps_log(PS_LOG_ERROR, "%s%s", err,
-			rc == -ENOENT  ? "; start penstock run, its feeds: penstock top --once"
-			: rc == -EBUSY ? "; look beside it with --no-release"
-				       : "");
+			strchr(err, ';') ? ""
+			: rc == -ENOENT  ? "; start penstock run, its feeds: penstock top --once"
+			: rc == -EBUSY   ? "; look beside it with --no-release"
+			: rc == -EACCES  ? "; run as root or in the group of [feed] group"
+			: rc == -EBADMSG ? "; give the path of a feed: penstock top --once"
+					 : "");
 		return FAILED;
 	}
 	if (!o->json) {

@@ -5,12 +5,25 @@
 #include "conf.h"
 #include "ps_drops.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <rte_version.h>
+
+static int help(int argc, char **argv);
+static int version(int argc, char **argv);
+
+static const char help_help[] = "usage: penstock help [COMMAND|config|drops]\n"
+				"\n"
+				"Without a word all commands; config: every option of the "
+				"configuration; drops: every reason\n"
+				"to drop.\n";
+static const char help_version[] = "usage: penstock version\n"
+				   "\n"
+				   "The versions of penstock and DPDK.\n";
 
 static const struct command {
 	const char *name, *summary;
@@ -29,6 +42,8 @@ static const struct command {
 	{"feed", "print the records of a feed", ps_cmd_feed, NULL},
 	{"bench", "measure packet protection, ingest and feed in memory", ps_cmd_bench,
 		ps_help_bench},
+	{"help", "help COMMAND, help config (all options), help drops", help, help_help},
+	{"version", "versions of penstock and DPDK", version, help_version},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -62,7 +77,7 @@ int
 ps_print_help(const char *text)
 {
 	fputs(text, stdout);
-	return fflush(stdout) == 0 ? 0 : 1;
+	return 0;
 }
 
 static const struct command *
@@ -74,69 +89,84 @@ find_command(const char *name)
 	return NULL;
 }
 
-static int
+static void
 print_overview(void)
 {
 	printf("usage: penstock COMMAND [ARGUMENTS]\n\n");
 	for (unsigned int i = 0; i < N_COMMANDS; i++)
 		printf("  %-8s %s\n", commands[i].name, commands[i].summary);
-	printf("  %-8s %s\n", "help", "help COMMAND, help config (all options), help drops");
-	printf("  %-8s %s\n", "version", "versions of penstock and DPDK");
 	printf("\nExit codes: 0 done, 1 not ready or failed, 2 usage.\n");
-	return fflush(stdout) == 0 ? 0 : 1;
 }
 
-static int
+static void
 print_drops(void)
 {
 	for (int i = 0; i < PS_DROP_COUNT; i++)
 		printf("%-20s %s\n", ps_drop_info[i].key, ps_drop_info[i].help);
-	return fflush(stdout) == 0 ? 0 : 1;
 }
 
 static int
 help(int argc, char **argv)
 {
-	const struct command *c;
-	char *help_args[] = {NULL, "--help", NULL};
+	const struct command *c = argc > 1 ? find_command(argv[1]) : NULL;
+	char *help_args[] = {argv[1], "--help", NULL};
 
-	if (argc < 2)
-		return print_overview();
-	if (strcmp(argv[1], "config") == 0) {
-		ps_conf_help(stdout);
-		return fflush(stdout) == 0 ? 0 : 1;
-	}
-	if (strcmp(argv[1], "drops") == 0)
-		return print_drops();
-	c = find_command(argv[1]);
-	if (c == NULL)
-		return ps_usage("help", "there is no command '%s'", argv[1]);
-	if (c->help != NULL)
+	if (argc > 2)
+		return ps_usage("help", "unexpected '%s'", argv[2]);
+	if (c != NULL && c->help != NULL)
 		return ps_print_help(c->help);
-	help_args[0] = argv[1];
-	return c->run(2, help_args);
+	if (c != NULL)
+		return c->run(2, help_args);
+	if (argc < 2)
+		print_overview();
+	else if (strcmp(argv[1], "config") == 0)
+		ps_conf_help(stdout);
+	else if (strcmp(argv[1], "drops") == 0)
+		print_drops();
+	else
+		return ps_usage("help", "there is no command '%s'", argv[1]);
+	return 0;
+}
+
+static int
+version(int argc, char **argv)
+{
+	if (argc > 1)
+		return ps_usage("version", "unexpected '%s'", argv[1]);
+	printf("penstock %s, %s\n", PS_VERSION, rte_version());
+	return 0;
+}
+
+/* What was printed and did not arrive is a failure of every command. */
+static int
+end(int code)
+{
+	errno = 0;
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	fprintf(stderr, "penstock: cannot write to standard output: %s; send it elsewhere\n",
+		strerror(errno != 0 ? errno : EIO));
+	return code != 0 ? code : 1;
 }
 
 int
 main(int argc, char **argv)
 {
 	const struct command *c;
+	const char *name = argv[1];
 
 	if (argc < 2) {
 		fprintf(stderr, "penstock: a command is missing; see penstock help\n");
 		return 2;
 	}
-	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-		strcmp(argv[1], "-h") == 0)
-		return help(argc - 1, argv + 1);
-	if (strcmp(argv[1], "version") == 0 || strcmp(argv[1], "--version") == 0) {
-		printf("penstock %s, %s\n", PS_VERSION, rte_version());
-		return 0;
-	}
-	c = find_command(argv[1]);
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		name = "help";
+	else if (strcmp(name, "--version") == 0)
+		name = "version";
+	c = find_command(name);
 	if (c == NULL) {
-		fprintf(stderr, "penstock: unknown command '%s'; see penstock help\n", argv[1]);
+		fprintf(stderr, "penstock: unknown command '%s'; see penstock help\n", name);
 		return 2;
 	}
-	return c->run(argc - 1, argv + 1);
+	return end(c->run(argc - 1, argv + 1));
 }

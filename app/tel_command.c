@@ -65,5 +65,5 @@ ps_tel_command(const struct ps_tel_command *c, int argc, char **argv)
 		ps_log(PS_LOG_ERROR, "%s", e.text);
 		return 1;
 	}
-	return fflush(stdout) == 0 ? 0 : 1;
+	return 0;
 }

@@ -33,6 +33,15 @@ mistake() {
 		rm -rf "$FEEDS"
 	fi
 }
+# full ARGS...: what cannot be written is a failure, and says so.
+full() {
+	if timeout 60 "$PENSTOCK" "$@" >/dev/full 2>"$TMP/err" || [ "$(wc -l <"$TMP/err")" -ne 1 ] ||
+		! grep -q "standard output" "$TMP/err"; then
+		echo "penstock $* >/dev/full: not one line about standard output, or exit code 0:"
+		sed 's/^/  /' "$TMP/err" | head -n 5
+		bad=$((bad + 1))
+	fi
+}
 # config NAME CODE WORD: run with the configuration on standard input.
 config() {
 	cat >"$TMP/$1.ini"
@@ -48,6 +57,16 @@ override() {
 mistake "unknown command" 2 frobnicate frobnicate
 mistake "unknown option" 2 frobnicate run -c "$TMP/good.ini" --frobnicate
 mistake "option without a value" 2 -c run -c
+mistake "help for what is not there" 2 nosuch help nosuch
+mistake "a word after help config" 2 extra help config extra
+mistake "a word after version" 2 extra version extra
+mistake "bench option out of range" 2 "--reps 0: .* 1 to 1000" bench ingest --reps 0
+mistake "feed of another file" 1 "give the path of a feed" feed /etc/passwd --once
+for args in help version "help help" "help version" "help config" "help drops" "help feed" \
+	"bench open --reps 1 --json"; do
+	# shellcheck disable=SC2086 # words
+	full $args
+done
 mistake "feed without a path" 2 feed feed
 mistake "feed that is not there" 1 "$TMP/nothing" feed "$TMP/nothing" --count 1
 mistake "unreadable configuration" 1 "$TMP/nothing.ini" run -c "$TMP/nothing.ini" -- --no-pci
