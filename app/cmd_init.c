@@ -133,7 +133,7 @@ count_wishes(const struct ps_host *h)
 
 /* The deadline is in the file, and its guard runs, before anything is changed. */
 static int
-arm(struct ps_state *s, const struct options *o, const char *name, struct ps_err *e)
+arm(struct ps_state *s, const struct options *o, const struct ps_conf *conf, struct ps_err *e)
 {
 	int rc;
 
@@ -141,7 +141,7 @@ arm(struct ps_state *s, const struct options *o, const char *name, struct ps_err
 		return 0;
 	s->undo_ns = ps_state_now_ns() + (uint64_t)(o->undo_minutes * 60e9);
 	rc = ps_state_write(s, e);
-	return rc < 0 ? rc : ps_undo_start(s, name, e);
+	return rc < 0 ? rc : ps_undo_start(s, conf, e);
 }
 
 static int
@@ -150,7 +150,7 @@ apply(struct ps_state *s, const struct ps_host *h, const struct options *o, stru
 {
 	const uint64_t before_ns = s->undo_ns;
 	struct ps_err second;
-	int rc = arm(s, o, h->conf->name, e);
+	int rc = arm(s, o, h->conf, e);
 
 	if (rc == 0)
 		rc = ps_change_all(s, h, print_change, p, e);

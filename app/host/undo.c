@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "change.h"
+#include "use.h"
 
 #define RETRY_S 10
 
@@ -36,13 +37,28 @@ sleep_until(uint64_t deadline_ns)
 		;
 }
 
+/* What penstock run left, as fini does; the program of one that runs is its own. */
+static void
+clear(const struct ps_conf *conf)
+{
+	struct ps_err e;
+	int rc = ps_use_drop_rules(conf, &e);
+
+	if (rc < 0)
+		syslog(LOG_ERR, "undo: %s", e.text);
+	else if (rc > 0)
+		syslog(LOG_NOTICE, "undo: %d drop rules removed", rc);
+	if (!ps_use_running(conf->name) && ps_use_stale_programs(conf) > 0)
+		syslog(LOG_NOTICE, "undo: the XDP program of a killed penstock removed");
+}
+
 /* True when there is nothing left to do. */
 static bool
-try_undo(const char *name, uint64_t deadline_ns)
+try_undo(const struct ps_conf *conf, uint64_t deadline_ns)
 {
 	static struct ps_state s;
 	struct ps_err e;
-	int rc = ps_state_open(&s, name, &e);
+	int rc = ps_state_open(&s, conf->name, &e);
 
 	if (rc < 0) {
 		syslog(LOG_ERR, "undo: %s", e.text);
@@ -53,6 +69,7 @@ try_undo(const char *name, uint64_t deadline_ns)
 		ps_state_close(&s);
 		return true;
 	}
+	clear(conf);
 	s.undo_ns = 0;
 	rc = ps_change_undo(&s, 0, log_change, NULL, &e);
 	if (rc != 0) {
@@ -63,7 +80,7 @@ try_undo(const char *name, uint64_t deadline_ns)
 	return rc == 0;
 }
 
-static void __attribute__((noreturn)) run_timer(const char *name, uint64_t deadline_ns)
+static void __attribute__((noreturn)) run_timer(const struct ps_conf *conf, uint64_t deadline_ns)
 {
 	int null = open("/dev/null", O_RDWR);
 
@@ -77,14 +94,14 @@ static void __attribute__((noreturn)) run_timer(const char *name, uint64_t deadl
 		_exit(1);
 	openlog("penstock", LOG_PID, LOG_DAEMON);
 	sleep_until(deadline_ns);
-	syslog(LOG_WARNING, "undo: %s was not confirmed in time", name);
-	while (!try_undo(name, deadline_ns))
+	syslog(LOG_WARNING, "undo: %s was not confirmed in time", conf->name);
+	while (!try_undo(conf, deadline_ns))
 		sleep(RETRY_S);
 	_exit(0);
 }
 
 int
-ps_undo_start(const struct ps_state *s, const char *name, struct ps_err *e)
+ps_undo_start(const struct ps_state *s, const struct ps_conf *conf, struct ps_err *e)
 {
 	int status = 0;
 	pid_t pid = fork();
@@ -97,7 +114,7 @@ ps_undo_start(const struct ps_state *s, const char *name, struct ps_err *e)
 		setsid();
 		pid = fork();
 		if (pid == 0)
-			run_timer(name, s->undo_ns);
+			run_timer(conf, s->undo_ns);
 		_exit(pid < 0);
 	}
 	if (waitpid(pid, &status, 0) != pid || status != 0)

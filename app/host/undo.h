@@ -10,9 +10,10 @@
 #ifndef PS_HOST_UNDO_H
 #define PS_HOST_UNDO_H
 
+#include "conf.h"
 #include "state.h"
 
 /* Starts the timer for s->undo_ns, which is in the file already. The caller goes on. */
-int ps_undo_start(const struct ps_state *s, const char *name, struct ps_err *e);
+int ps_undo_start(const struct ps_state *s, const struct ps_conf *conf, struct ps_err *e);
 
 #endif

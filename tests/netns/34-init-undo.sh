@@ -18,6 +18,18 @@ wait_for 5 test -s "$STATE/$INSTANCE.state" || fail "init did not begin"
 wait_for 20 restored || fail "it was not taken back"
 gone "$SHELL_PID" || fail "the shell that ran init lives on, so this shows nothing"
 
+# So is the program of a penstock that was killed meanwhile.
+sed '/^\[port tap\]/,/^queues/d; s/^lcores.*/lcores = 0/' "$CONF" >"$TMP/one.ini"
+host init -c "$TMP/one.ini" --undo-after 0.4 >/dev/null || fail "init before a kill"
+spawn penstock in_server_exec "$PENSTOCK" run -c "$TMP/one.ini"
+PENSTOCK_PID=$PID
+wait_for 20 is_serving || fail "penstock does not start"
+kill -KILL "$PENSTOCK_PID"
+wait "$PENSTOCK_PID" 2>/dev/null
+[ "$(mtu srv)" = 1500 ] || fail "taken back too early, so this shows nothing"
+wait_for 40 restored || fail "it was not taken back after a kill"
+has_no_program || fail "the killed penstock's program stays"
+
 # Confirmed: it stays. The second deadline is far enough away for a slow machine.
 host init -c "$CONF" --undo-after 0.25 >"$TMP/init.txt" || fail "init"
 grep -q 'taken back in 0.25 minutes unless penstock confirm' "$TMP/init.txt" || fail "no warning"
