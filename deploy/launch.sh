@@ -16,7 +16,9 @@ usage="usage: launch.sh -c FILE [--i-have-another-way-in] [-- ARGUMENTS OF penst
 PENSTOCK=${PENSTOCK:-penstock}
 START_S=60 # until it serves
 STOP_S=10  # from SIGTERM to SIGKILL
-MISSES=2   # of the watch, one second each, until it counts as hanging
+FREE_S=1   # from SIGTERM until the kernel gets its traffic, whether it has ended or not
+LOOK_S=0.5 # of the watch: between two looks, and for an answer
+MISSES=2   # of its looks until it counts as hanging: two seconds in all
 
 conf=
 init_args=(--undo-after 5)
@@ -57,9 +59,9 @@ pid=
 
 alive() { [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; }
 
-# The rounds of every worker, one number a line; fails when penstock does not answer in a second.
+# The rounds of every worker, one number a line; fails when penstock does not answer in time.
 rounds() {
-	timeout -k 1 1 "$PENSTOCK" top --once --json --name "${name:-penstock}" 2>/dev/null \
+	timeout -k 1 $LOOK_S "$PENSTOCK" top --once --json --name "${name:-penstock}" 2>/dev/null \
 		| grep -o '"loops": [0-9]*'
 }
 
@@ -70,6 +72,7 @@ stop_penstock() {
 	kill -TERM "$pid" 2>/dev/null
 	for ((i = 0; i < STOP_S * 10; i++)); do
 		alive || break
+		[ $i -ne $((FREE_S * 10)) ] || "$PENSTOCK" fini -c "$conf" --rules-only
 		sleep 0.1
 	done
 	if alive; then
@@ -123,7 +126,7 @@ notify --ready --status="serving"
 # Every worker's count must move; equal lines are a worker that stands still.
 missed=0
 while alive; do
-	sleep 1 &
+	sleep $LOOK_S &
 	wait $!
 	if now=$(rounds) && [ -z "$(comm -12 <(nl <<<"$last") <(nl <<<"$now"))" ]; then
 		missed=0

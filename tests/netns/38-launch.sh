@@ -16,6 +16,23 @@ ip -n "$NSS" link set srv mtu 9000
 snapshot >"$TMP/before.txt"
 restored() { snapshot | cmp -s "$TMP/before.txt" - && no_state; }
 serves() { grep -q 'launch: serving' "$TMP/launch.log"; }
+# What launch.sh runs; a stubborn one stays for as long as $TMP/stubborn does.
+cat >"$TMP/penstock" <<SH
+#!/bin/bash
+echo "\$*" >>"$TMP/calls"
+if [ "\$1" = run ] && [ -e "$TMP/stubborn" ]; then
+	trap : TERM
+	"$PENSTOCK" "\$@" &
+	while [ -e "$TMP/stubborn" ]; do sleep 0.1; done
+	kill -TERM \$!
+	wait \$!
+	exit
+fi
+exec "$PENSTOCK" "\$@"
+SH
+chmod 755 "$TMP/penstock"
+frees() { grep -c -- '--rules-only' "$TMP/calls"; }
+freed() { [ "$(frees)" -ge 1 ]; }
 run_pid() { pgrep -f "^$PENSTOCK run -c $CONF"; }
 
 # The last messages for systemd, as a service manager would get them.
@@ -30,7 +47,8 @@ spawn manager python3 "$TMP/manager.py" "$TMP/notify"
 wait_for 5 test -S "$TMP/notify"
 
 launch() {
-	spawn launch in_server_exec env PENSTOCK="$PENSTOCK" STATE_DIRECTORY="$STATE" \
+	: >"$TMP/calls"
+	spawn launch in_server_exec env PENSTOCK="$TMP/penstock" STATE_DIRECTORY="$STATE" \
 		NOTIFY_SOCKET="$TMP/notify" bash "$ROOT/deploy/launch.sh" -c "$CONF"
 	LAUNCH=$PID
 	wait_for 30 serves || fail "launch.sh does not come to serve"
@@ -53,6 +71,17 @@ code=$?
 restored || fail "SIGTERM: the host is not as it was"
 has_no_program || fail "SIGTERM: the program is left"
 
+# It does not stop: the kernel is given its traffic before that is waited for.
+touch "$TMP/stubborn"
+launch
+! freed || fail "the rules are removed while it serves"
+kill -TERM "$LAUNCH"
+wait_for 8 freed || fail "stubborn: the rules are not removed"
+alive "$(run_pid)" || fail "stubborn: penstock ended all the same, so this shows nothing"
+rm "$TMP/stubborn"
+wait_for 15 gone "$LAUNCH" || fail "stubborn: launch.sh does not end"
+restored || fail "stubborn: the host is not as it was"
+
 # Penstock is killed.
 launch
 kill -KILL "$(run_pid)"
@@ -66,6 +95,7 @@ launch
 victim=$(run_pid)
 kill -STOP "$victim"
 sleep 3
+freed || fail "stopped: the rules are not removed within three seconds"
 [ "$(kernel_gets)" -eq 50 ] || fail "stopped: the kernel does not get the packets"
 wait_for 15 gone "$LAUNCH" || fail "launch.sh goes on beside a penstock that hangs"
 grep -q 'penstock hangs' "$TMP/launch.log" || fail "the hanging is not said"
