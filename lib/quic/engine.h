@@ -365,7 +365,8 @@ struct ps_quic {
 
 	uint32_t ready_head, ready_tail; /* connections with something to send */
 	uint32_t reply_head, reply_tail;
-	uint64_t reset_due_ns; /* no stateless reset before */
+	uint64_t reset_due_ns;   /* no stateless reset before */
+	uint64_t version_due_ns; /* no Version Negotiation before */
 	struct admission admission;
 	/* the packet being handled, for frames that ask where it came from */
 	struct {
@@ -504,7 +505,8 @@ void space_discard(struct conn *c, struct space *s);
 uint64_t loss_due(struct ps_quic *q, struct conn *c);
 void loss_timer(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 uint64_t pto_ns(const struct conn *c, enum ps_level level);
-bool window_open(const struct ps_quic *q, const struct conn *c);
+/* Room in the congestion window for one more datagram. */
+bool window_open(const struct conn *c);
 
 /* ids.c */
 void ids_start(struct ps_quic *q, struct conn *c);

@@ -57,6 +57,7 @@ keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t a
 	size_t text_len, uint64_t now_ns)
 {
 	bool phase = (pkt[0] & 0x04) != 0;
+	uint8_t copy[PS_UDP_PAYLOAD_MAX];
 
 	if (phase == c->phase) {
 		if (!ps_open(q->protect, &c->rx, pn, pkt, aad_len, text_len))
@@ -69,8 +70,16 @@ keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t a
 	if (pn < c->phase_pn) /* sent before the update; never under newer keys */
 		return now_ns < c->old_until_ns &&
 		       ps_open(q->protect, &c->rx_old, pn, pkt, aad_len, text_len);
-	if (!c->confirmed || !ps_open(q->protect, &c->rx_next, pn, pkt, aad_len, text_len))
+	if (!c->confirmed || aad_len + text_len + PS_AEAD_TAG > sizeof(copy))
 		return false;
+	memcpy(copy, pkt, aad_len + text_len + PS_AEAD_TAG);
+	if (!ps_open(q->protect, &c->rx_next, pn, pkt, aad_len, text_len)) {
+		/* section 6.4: newer than what came under newer keys, and yet under the old ones */
+		if (now_ns < c->old_until_ns &&
+			ps_open(q->protect, &c->rx_old, pn, copy, aad_len, text_len))
+			conn_close(q, c, false, PS_QUIC_KEY_UPDATE_ERROR, 0, "", now_ns);
+		return false;
+	}
 	update(c, pn, now_ns);
 	q->stats.key_updates++;
 	return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* RFC 9002. */
+/* RFC 9002. There is no pacer: a server has at most sent_packets small frames in flight, less than
+ * the initial window that section 7.7 lets go at once; the client role serves benches and tests. */
 
 #include "engine.h"
 
@@ -154,9 +155,17 @@ window_grow(struct conn *c, const struct sent *e)
 }
 
 bool
-window_open(const struct ps_quic *q, const struct conn *c)
+window_open(const struct conn *c)
 {
-	return q->cfg.server || c->send.bytes_in_flight + c->datagram_bytes <= c->send.window;
+	return c->send.bytes_in_flight + c->datagram_bytes <= c->send.window;
+}
+
+/* Section 7.6.2: nothing came through for so long that what is known of the path is void. */
+static void
+persistent_congestion(struct conn *c, uint64_t first_ns, uint64_t last_ns)
+{
+	if (c->rtt.sampled && last_ns - first_ns > 3 * pto_ns(c, PS_LEVEL_APP))
+		c->send.window = 2 * (uint64_t)c->datagram_bytes;
 }
 
 /* Section 6.1: by packet threshold and by time threshold. */
@@ -165,7 +174,7 @@ detect_lost(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t now
 {
 	struct space *s = conn_space(q, c, level);
 	struct sent_log *l = &s->sent;
-	uint64_t delay_ns = loss_delay_ns(&c->rtt);
+	uint64_t delay_ns = loss_delay_ns(&c->rtt), first_ns = PS_NEVER, last_ns = 0;
 	bool any = false;
 
 	s->loss_due_ns = PS_NEVER;
@@ -185,12 +194,17 @@ detect_lost(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t now
 		q->stats.packets_lost += e->first;
 		if (level == PS_LEVEL_APP && e->first)
 			congestion(c, e->pn);
+		first_ns = min_u64(first_ns, e->sent_ns);
+		last_ns = max_u64(last_ns, e->sent_ns);
 		frame_again(q, c, level, e);
 		any = true;
 	}
 	sent_trim(l);
-	if (any)
-		conn_ready(q, c);
+	if (!any)
+		return;
+	if (level == PS_LEVEL_APP)
+		persistent_congestion(c, first_ns, last_ns);
+	conn_ready(q, c);
 }
 
 static void

@@ -179,7 +179,7 @@ ps_quic_new(
 	q->datagrams_seen = 0;
 	q->ready_head = q->ready_tail = NONE;
 	q->reply_head = q->reply_tail = 0;
-	q->reset_due_ns = 0;
+	q->reset_due_ns = q->version_due_ns = 0;
 	memset(&q->admission, 0, sizeof(q->admission));
 	memset(&q->packet, 0, sizeof(q->packet));
 	wheel_init(&q->wheel);

@@ -3,6 +3,8 @@
 
 #include "engine.h"
 
+#define VERSION_INTERVAL_NS (100 * PS_US_NS) /* between two Version Negotiations */
+
 /* Packets of one connection that may fail to verify: integrity limits of RFC 9001 section 6.6. */
 #define FORGED_MAX_GCM    (UINT64_C(1) << 52)
 #define FORGED_MAX_CHACHA (UINT64_C(1) << 36)
@@ -156,13 +158,15 @@ packet_verified(struct ps_quic *q, struct conn *c, enum ps_level level, const st
 }
 
 static void
-version_reply(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h)
+version_reply(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
+	uint64_t now_ns)
 {
 	struct reply *r;
 	uint8_t random;
 
 	ps_drop(q->drops, PS_DROP_QUIC_VERSION);
-	if (!q->cfg.server || dg->len < PS_UDP_PAYLOAD_MIN) /* RFC 9000 section 6.1 */
+	/* RFC 9000 section 6.1; not often, so that Retry has the room for answers */
+	if (!q->cfg.server || dg->len < PS_UDP_PAYLOAD_MIN || now_ns < q->version_due_ns)
 		return;
 	r = reply_alloc(q, dg);
 	if (r == NULL)
@@ -171,6 +175,7 @@ version_reply(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_p
 	r->len = (uint16_t)ps_pkt_vn_put(
 		r->bytes, sizeof(r->bytes), h->scid, h->scid_len, h->dcid, h->dcid_len, random);
 	q->stats.version_tx++;
+	q->version_due_ns = now_ns + VERSION_INTERVAL_NS;
 }
 
 /* A stateless reset has no id of ours in it: the server's address and the token tell whose it is. A
@@ -271,7 +276,7 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 		short_arrived(q, b, dg, pkt, h->size, now_ns);
 		return true;
 	case PS_PKT_OTHER_VERSION:
-		version_reply(q, dg, h);
+		version_reply(q, dg, h, now_ns);
 		return false;
 	case PS_PKT_0RTT:
 		ps_drop(q->drops, PS_DROP_QUIC_TYPE);

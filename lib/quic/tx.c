@@ -55,9 +55,10 @@ level_wants(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t now
 		return true;
 	if (level != PS_LEVEL_APP)
 		return hs->crypto_next[level] < hs->crypto_end[level];
-	return c->send_handshake_done || c->send_max_streams || c->send_max_data ||
-	       c->send_new_token || c->n_stop > 0 || c->ids.announce != 0 || c->ids.n_retire > 0 ||
-	       (c->send.ready_head != NONE && window_open(q, c));
+	return window_open(c) &&
+	       (c->send_handshake_done || c->send_max_streams || c->send_max_data ||
+		       c->send_new_token || c->n_stop > 0 || c->ids.announce != 0 ||
+		       c->ids.n_retire > 0 || c->send.ready_head != NONE);
 }
 
 /* RFC 9000 section 8.1: a server sends at most three times what an unvalidated address sent. Below
@@ -227,6 +228,8 @@ put_app(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
 	struct sent e;
 	size_t n;
 
+	if (!window_open(c) && !k->s->probe)
+		return;
 	put_control(k, &c->send_handshake_done, PS_FRAME_HANDSHAKE_DONE, SENT_HANDSHAKE_DONE, 0);
 	put_control(k, &c->send_max_streams, PS_FRAME_MAX_STREAMS_UNI, SENT_MAX_STREAMS,
 		c->streams_granted);
@@ -246,7 +249,7 @@ put_app(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
 	}
 	while (can_record(k) && (n = ids_frame(q, c, at(k), k->cap - k->len, &e)) > 0)
 		record(k, n, e);
-	while (can_record(k) && window_open(q, c)) {
+	while (can_record(k) && window_open(c)) {
 		n = send_frame(q, c, at(k), k->cap - k->len, &e);
 		if (n == 0)
 			break;

@@ -180,7 +180,7 @@ test_packets_out_of_place(void)
 	raw_server_stop(&s);
 }
 
-/* As many one-byte frames as fit, and the queue of stateless answers filled. */
+/* As many one-byte frames as fit, and answers to unknown versions. */
 static void
 test_bounds(void)
 {
@@ -198,11 +198,34 @@ test_bounds(void)
 	for (int i = 0; i < 100; i++)
 		raw_send_bytes(p, d, sizeof(d));
 	raw_pump(&s);
-	CU_ASSERT_EQUAL(p->versions, 64);
-	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_REPLY_FULL), 36);
+	CU_ASSERT_EQUAL(p->versions, 1); /* not often, whoever asks */
+	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_VERSION), 100);
+	s.now_ns += 100 * PS_US_NS;
 	raw_send_bytes(p, d, sizeof(d));
 	raw_pump(&s);
-	CU_ASSERT_EQUAL(p->versions, 65);
+	CU_ASSERT_EQUAL(p->versions, 2);
+	raw_server_stop(&s);
+}
+
+/* Initials that are answered with Retry, before anything of theirs is looked at. */
+static void
+test_answers_full(void)
+{
+	struct ps_flow4 nobody = {0x0900000a, 0x0200000a, 0x0908, 0x491f};
+	uint8_t d[1200] = {0xc0, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 5, 1, 2, 3, 4, 5, 0, 0x44,
+		0x99}; /* ids of 8 and 5 bytes, no token, 1,177 bytes follow */
+
+	raw_server_defaults(&s);
+	s.config.retry = PS_RETRY_ALWAYS;
+	raw_server_start(&s);
+	for (int i = 0; i < 100; i++)
+		raw_inject(&s, nobody, d, sizeof(d));
+	CU_ASSERT_EQUAL(s.stats->retries_tx, 64);
+	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_REPLY_FULL), 36);
+	raw_pump(&s);
+	CU_ASSERT_EQUAL(s.unrouted, 64);
+	raw_inject(&s, nobody, d, sizeof(d));
+	CU_ASSERT_EQUAL(s.stats->retries_tx, 65);
 	raw_server_stop(&s);
 }
 
@@ -327,6 +350,7 @@ static CU_TestInfo tests[] = {
 	{"the same id of two clients", test_same_id_two_clients},
 	{"packets out of place", test_packets_out_of_place},
 	{"bounds of frames and answers", test_bounds},
+	{"the queue of stateless answers", test_answers_full},
 	{"loss by packet threshold", test_loss_by_packet_threshold},
 	{"loss by time", test_loss_by_time},
 	{"TLS on its thread", test_threaded_tls},

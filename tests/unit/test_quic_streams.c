@@ -492,6 +492,27 @@ test_key_update(void)
 	raw_server_stop(&s);
 }
 
+/* A packet newer than those of the new phase, under the old keys. */
+static void
+test_key_update_undone(void)
+{
+	uint8_t old[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p = start();
+	size_t n;
+
+	p->next_pn[PS_LEVEL_APP] += 10;
+	n = make_packet(p, 2, old);
+	p->next_pn[PS_LEVEL_APP] -= 11;
+	raw_key_update(p);
+	raw_send_stream(p, 6, 0, 100, true);
+	CU_ASSERT_EQUAL(s.stats->key_updates, 1);
+	raw_send_bytes(p, old, n);
+	raw_pump(&s);
+	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_KEY_UPDATE_ERROR, 0));
+	CU_ASSERT_EQUAL(s.delivered, 1);
+	raw_server_stop(&s);
+}
+
 /* A stream that was never begun while a thousand later ones were: given up after the deadline, so
  * that it does not end all credit. */
 static void
@@ -537,6 +558,7 @@ static CU_TestInfo tests[] = {
 	{"1-RTT from another address", test_other_address},
 	{"the same ids on many connections", test_same_ids_on_many_connections},
 	{"key updates are followed", test_key_update},
+	{"key update undone", test_key_update_undone},
 	{"a stream that is never begun", test_stream_never_begun},
 	CU_TEST_INFO_NULL,
 };
