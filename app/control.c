@@ -283,9 +283,13 @@ bring_up(struct ps_app *app, struct ps_err *e)
 	return rc;
 }
 
+/* Rules first: a worker that is stuck is waited for without end, and meanwhile the kernel serves.
+ */
 static void
 stop_workers(struct ps_app *app)
 {
+	for (unsigned int i = 0; i < app->n_ports; i++)
+		ps_port_pf_remove(&app->port[i]);
 	for (unsigned int w = 0; w < app->n_workers; w++)
 		atomic_store(&app->worker[w]->stop, true);
 	for (unsigned int w = 0; w < app->n_workers; w++)
@@ -305,6 +309,22 @@ launch(struct ps_app *app)
 			poll(NULL, 0, 1);
 }
 
+/* The kernel's packets are kept from it only when somebody else serves them. */
+static int
+serve(struct ps_app *app, struct ps_err *e)
+{
+	int rc = 0;
+
+	launch(app);
+	for (unsigned int i = 0; rc == 0 && i < app->n_ports; i++)
+		rc = ps_port_pf_install(&app->port[i], e);
+	if (rc == 0)
+		rc = ps_telemetry_start(app, e);
+	if (rc < 0)
+		stop_workers(app);
+	return rc;
+}
+
 static int
 start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 {
@@ -316,14 +336,10 @@ start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 	app->eal = rc == 0;
 	if (rc == 0)
 		rc = bring_up(app, e);
+	if (rc == 0)
+		rc = serve(app, e);
 	if (rc < 0)
 		return rc;
-	launch(app);
-	rc = ps_telemetry_start(app, e);
-	if (rc < 0) {
-		stop_workers(app);
-		return rc;
-	}
 	ps_eal_show_log();
 	report(app);
 	ps_log(PS_LOG_INFO, "serving with %u worker%s", app->n_workers,

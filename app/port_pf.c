@@ -73,6 +73,8 @@ ps_port_pf_install(struct ps_port *p, struct ps_err *e)
 		rc = insert(p, &p->pf_rule[i], e);
 		p->n_pf_rules += rc == 0;
 	}
+	if (rc < 0)
+		ps_port_pf_remove(p);
 	return rc;
 }
 
@@ -91,7 +93,8 @@ is_there(const struct ps_port *p, const struct ps_ntuple_rule *rule, struct ps_e
 }
 
 /* Whether the rules have to be there changes with the PF's MAC address: kept after it was changed,
- * they would leave what comes to the new one to nobody. */
+ * they would leave what comes to the new one to nobody; and where there was no need of any, it may
+ * come. */
 int
 ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e)
 {
@@ -99,9 +102,14 @@ ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e)
 	int rc;
 
 	*differs = false;
-	if (p->n_pf_rules == 0)
-		return 0;
 	rc = is_needed(p, &needed, e);
+	if (p->n_pf_rules == 0) {
+		*differs = needed;
+		if (needed)
+			ps_fail(e, ESTALE, "%s now has the MAC address of the port, and no rules",
+				p->conf->pf);
+		return rc == -ENODEV ? 0 : rc;
+	}
 	for (uint32_t i = 0; rc == 0 && !*differs && i < p->n_pf_rules; i++) {
 		*differs = is_there(p, &p->pf_rule[i], e, &rc) != needed;
 		if (*differs || rc == -ENOENT)
@@ -116,8 +124,10 @@ ps_port_pf_reinstall(struct ps_port *p, struct ps_err *e)
 	bool needed;
 	int rc;
 
-	if (p->n_pf_rules == 0)
-		return 0;
+	if (p->n_pf_rules == 0) {
+		rc = ps_port_pf_install(p, e);
+		return rc == -ENODEV ? 0 : rc;
+	}
 	rc = is_needed(p, &needed, e);
 	for (uint32_t i = 0; rc == 0 && i < p->n_pf_rules; i++) {
 		bool there = is_there(p, &p->pf_rule[i], e, &rc);

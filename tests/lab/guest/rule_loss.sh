@@ -47,6 +47,26 @@ ended() {
 	kernel_has 8001 50
 }
 
+has_no_rules() { [ -z "$(rules)" ]; }
+
+# stick PID: one worker of it stands still, held by a tracer, until that ends; its pid in $PID.
+stick() {
+	local task
+	task=$(grep -l worker /proc/"$1"/task/*/comm | head -n 1)
+	[ -n "$task" ] || fail "no worker thread is found"
+	spawn tracer python3 -c '
+import ctypes, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+SEIZE, INTERRUPT = 0x4206, 0x4207
+for request in SEIZE, INTERRUPT:
+    if libc.ptrace(request, int(sys.argv[1]), None, None):
+        sys.exit("ptrace: errno %d" % ctypes.get_errno())
+print("held", flush=True)
+time.sleep(600)' "$(basename "$(dirname "$task")")"
+	wait_for 30 grep -q held "$TMP/tracer.out" || fail "the worker cannot be held"
+}
+
 begin
 write_labnic_conf "$TMP/penstock.ini"
 load_labnic
@@ -59,6 +79,10 @@ noticed "ntuple off" "the kernel has other rules or settings"
 ethtool -K labpf ntuple on
 [ "$(seen port0_alarm)" = 1 ] || fail "ntuple off: no alarm in telemetry"
 back "ntuple off and on"
+stop "$PENSTOCK_PID"
+
+# Attempts are counted for a minute: what comes next has its own.
+start_with reinstall 6
 address=$(address_of labpf)
 ip link set dev labpf address 02:00:00:00:00:77
 noticed "MAC change" "the link has another MAC address"
@@ -69,7 +93,23 @@ done
 [ -z "$(rules)" ] || fail "MAC change: the rules stay, and what comes to the new address is nobody's"
 stop "$PENSTOCK_PID"
 [ -z "$(rules)" ] || fail "after its end there are still $(rules)"
+
+# No rules at start, as no address is shared: they come when one is.
+serve "$TMP/penstock.ini" -o penstock.watch_ms=2000 $EAL
+has_no_rules || fail "rules without a shared address: $(rules)"
 ip link set dev labpf address "$address"
+wait_for 30 has_rules "$OURS" || fail "the PF has the VF's address, and no rules: $(rules)"
+stop "$PENSTOCK_PID"
+has_no_rules || fail "after its end there are still $(rules)"
+
+# A worker that does not end keeps nothing from the kernel.
+start_with reinstall 2
+stick "$PENSTOCK_PID"
+kill -TERM "$PENSTOCK_PID"
+wait_for 10 has_no_rules || fail "stuck: the rules stay: $(rules)"
+alive "$PENSTOCK_PID" || fail "stuck: penstock ended all the same, so this shows nothing"
+stop "$PID"
+wait_for 30 gone "$PENSTOCK_PID" || fail "stuck no more: penstock does not end"
 
 start_with reinstall 2
 ethtool -N labpf delete "$(location_of 8001)"
@@ -83,4 +123,4 @@ ethtool -K labpf ntuple on
 start_with stop 2
 ethtool -N labpf delete "$(location_of 8009)"
 ended "rule deleted, on_rule_loss = stop"
-pass "ntuple off, another MAC address and a deleted rule: noticed within two watch periods, put back, or left to the kernel; no rule where no address is shared"
+pass "rules gone beside a worker that is stuck; ntuple off, another MAC address and a deleted rule: noticed within two watch periods, put back, or left to the kernel; no rule where no address is shared"
