@@ -116,14 +116,15 @@ const char *ps_port_proof(const struct ps_port *p, uint32_t rule);
 
 /* -- port.c, for the watch -- */
 
-/* Stops, resets and brings the device up again, without its rules. No worker may use it. */
+/* Stops, resets and brings the device up again, without its rules, here and in the PF. No worker
+ * may use it. */
 int ps_port_reset(struct ps_port *p, struct ps_err *e);
 /* The link's address as it is now. */
 int ps_port_read_mac(struct ps_port *p, struct ps_err *e);
 
 /* -- port_pf.c: nothing to do for ports but VFs with their PF's MAC address -- */
 
-/* After ps_port_read_mac(). */
+/* After ps_port_read_mac(), and once workers serve the port. All of them or none. */
 int ps_port_pf_install(struct ps_port *p, struct ps_err *e);
 int ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e);
 int ps_port_pf_reinstall(struct ps_port *p, struct ps_err *e);
