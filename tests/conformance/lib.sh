@@ -21,6 +21,7 @@ CASE=$(basename "$0" .sh | cut -d- -f2-)
 CONNECTIONS=1
 MIN_KBPS=0
 FAILED=0
+CLOSED=0
 OBTAINED=0
 WITHOUT=
 SHOWN=
@@ -119,7 +120,7 @@ sources() {
 
 # run_case CLIENT COUNT SIZES "RELAY OPTIONS" "RULES" [CLIENT OPTIONS...]
 run_case() {
-	local name=$1 count=$2 sizes=$3 link=$4 rules=$5 begun ms kbps facts
+	local name=$1 count=$2 sizes=$3 link=$4 rules=$5 begun ms kbps facts closed
 	shift 5
 	has "$name" || return 0
 	rm -f "$TMP/keys"
@@ -145,6 +146,12 @@ run_case() {
 		return 0
 	fi
 	end_relay
+	closed=$(no_progress)
+	if [ "$closed" != "$CLOSED" ]; then
+		CLOSED=${closed:-$CLOSED}
+		broken "$name" "closed_no_progress counts \"$closed\""
+		return 0
+	fi
 	if [ "$(field handshakes "$TMP/client.out")" -ne $CONNECTIONS ]; then
 		broken "$name" "$(field handshakes "$TMP/client.out") handshakes of $CONNECTIONS"
 		return 0

@@ -93,9 +93,13 @@ start_check() {
 	CHECK_PID=$PID
 }
 
+# What no honest client may be: closed because its packets moved nothing. Counted since the start.
+no_progress() { top_value closed_no_progress; }
+
 # Exactly the expected transactions were in the feed.
 end_check() {
 	wait "$CHECK_PID" || fail "the feed is not what was sent: $(cat "$TMP/check.out")"
+	[ "$(no_progress)" = 0 ] || fail "closed_no_progress counts \"$(no_progress)\""
 }
 
 # client PROGRAM ARGS...: result in $CLIENT_CODE and $TMP/client.out
