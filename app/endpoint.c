@@ -36,9 +36,30 @@ ps_node_free(void *p, size_t bytes)
 		munmap(p, bytes);
 }
 
+static int
+open_key_log(int *fd, const struct ps_conf *conf, struct ps_err *e)
+{
+	const char *file = conf->tls.key_log;
+
+	*fd = -1;
+	if (file[0] == '\0')
+		return 0;
+	*fd = open(file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+	if (*fd >= 0)
+		return 0;
+	return ps_fail(e, errno, "[tls] key_log: %s: %s; name a file that can be written", file,
+		strerror(errno));
+}
+
 int
 ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, struct ps_err *e)
 {
+	int fd, rc = open_key_log(&fd, conf, e);
+
+	if (rc < 0)
+		return rc;
+	if (fd >= 0)
+		close(fd); /* each endpoint opens its own; this one only finds the mistake */
 	ps_random(k, sizeof(*k));
 	if (conf->tls.keypair[0] != '\0')
 		return ps_conf_keypair(conf, k->tls_seed, e);
@@ -121,13 +142,9 @@ open_tls(struct ps_endpoint *p, const struct ps_conf *conf, const struct ps_endp
 		.alpn = "solana-tpu",
 	};
 
-	if (conf->tls.key_log[0] != '\0') {
-		p->key_log_fd =
-			open(conf->tls.key_log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-		if (p->key_log_fd < 0)
-			return ps_fail(e, errno,
-				"[tls] key_log: %s: %s; name a file that can be written",
-				conf->tls.key_log, strerror(errno));
+	if (open_key_log(&p->key_log_fd, conf, e) < 0)
+		return -EINVAL;
+	if (p->key_log_fd >= 0) {
 		tls.key_log = log_key;
 		tls.key_log_ctx = p;
 	}

@@ -27,7 +27,8 @@ struct ps_endpoint {
 	size_t block_bytes;
 };
 
-/* Random keys, and the seed of the configured keypair file if there is one. */
+/* Random keys, and the seed of the configured keypair file if there is one. Fails too when the key
+ * log cannot be written: before there are feeds. */
 int ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, struct ps_err *e);
 
 /* Bytes of the block that ps_endpoint_open() takes for connections and reassembly. */
