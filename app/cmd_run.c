@@ -4,6 +4,7 @@
 #include "app.h"
 #include "cmd.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ const char ps_help_run[] =
 	"  -o S.K=V   set an option, as in quic.retry=always or service.NAME.port=8009\n"
 	"  -h         this text\n"
 	"\n"
-	"PCI is not probed unless a port names a PCI address or -a stands among EAL's arguments.\n";
+	"PCI is not probed unless a port names a PCI address or -a stands among EAL's arguments.\n"
+	"Exit codes: 0 stopped, 1 failed or a mistake in FILE, 2 a mistake on the command line.\n";
 
 struct options {
 	const char *file;
@@ -103,12 +105,17 @@ ps_cmd_run(int argc, char **argv)
 	if (rc != PS_EXIT_OK)
 		return rc;
 	rc = ps_conf_load(&app.conf, o.file, o.override, o.n_overrides, &e);
-	if (rc == 0)
-		rc = ps_conf_select_ports(&app.conf, o.port, o.n_ports, &e);
+	if (rc == -EDOM)
+		return ps_usage("run", "%s", e.text);
+	if (rc == 0 && ps_conf_select_ports(&app.conf, o.port, o.n_ports, &e) < 0)
+		return ps_usage("run", "%s", e.text);
 	if (rc == 0)
 		rc = ps_conf_check(&app.conf, &e);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = ps_lcores_choose(&app.lcores, app.conf.lcores, &e);
+		if (rc < 0 && o.lcores[0] != '\0')
+			return ps_usage("run", "%s", e.text);
+	}
 	if (rc == 0) {
 		ps_log_level = app.conf.log;
 		ps_control_block_signals();

@@ -386,7 +386,8 @@ check_syntax(const char *file, struct ps_err *e)
 	if (what != NULL)
 		rc = ps_fail(e, EINVAL, "%s: line %d %s", file, at, what);
 	else if (errno != 0)
-		rc = ps_fail(e, errno, "cannot read %s: %s", file, strerror(errno));
+		rc = ps_fail(e, errno, "cannot read %s: %s; give the configuration with -c FILE",
+			file, strerror(errno));
 	free(line);
 	fclose(f);
 	return rc;
@@ -464,7 +465,8 @@ ps_conf_load(struct ps_conf *c, const char *file, const char *const overrides[],
 	if (file != NULL)
 		rc = load_file(c, file, e);
 	for (unsigned int i = 0; rc == 0 && i < n; i++)
-		rc = override(c, overrides[i], e);
+		if (override(c, overrides[i], e) < 0)
+			rc = -EDOM;
 	return rc;
 }
 

@@ -79,7 +79,8 @@ struct ps_conf {
 };
 
 /* Defaults, then the file (NULL: none), then n overrides "section.key=value" or
- * "section.NAME.key=value" in order. Does not check the whole: ps_conf_check() does. */
+ * "section.NAME.key=value" in order. -EDOM: an override is wrong. Does not check the whole:
+ * ps_conf_check() does. */
 int ps_conf_load(struct ps_conf *c, const char *file, const char *const overrides[], unsigned int n,
 	struct ps_err *e);
 

@@ -70,7 +70,7 @@ done
 mistake "feed without a path" 2 feed feed
 mistake "feed that is not there" 1 "$TMP/nothing" feed "$TMP/nothing" --count 1
 mistake "unreadable configuration" 1 "$TMP/nothing.ini" run -c "$TMP/nothing.ini" -- --no-pci
-mistake "a directory as configuration" 1 "$TMP" run -c "$TMP" -- --no-pci
+mistake "a directory as configuration" 1 "$TMP.*-c FILE" run -c "$TMP" -- --no-pci
 config "malformed" 1 malformed.ini <<<"this is no configuration"
 config "unknown-key" 1 colour < <(cat "$TMP/good.ini"; echo "colour = blue")
 config "unknown-section" 1 garden < <(cat "$TMP/good.ini"; printf '[garden]\nsize = 1\n')
@@ -78,11 +78,15 @@ config "no-port" 1 port < <(sed '/^\[port/,/^device/d' "$TMP/good.ini")
 config "port-used-twice" 1 8001 < <(cat "$TMP/good.ini"
 	printf '[service again]\nkind = udp\naddress = any\nport = 8001\n')
 config "bad-address" 1 10.77.0.999 < <(sed 's/10\.77\.0\.2/10.77.0.999/' "$TMP/good.ini")
-override "bad number" 1 size_mb -o feed.size_mb=many
+override "bad number" 2 size_mb -o feed.size_mb=many
 override "override without a value" 2 feed.size_mb -o feed.size_mb
-override "no such lcore" 1 "4[0-9][0-9]" -l 499
+override "no such choice" 2 "off always auto" -o quic.retry=maybe
+config "file-bad-choice" 1 "off always auto" < <(cat "$TMP/good.ini"; printf '[quic]\nretry = maybe\n')
+override "no such lcore" 2 "4[0-9][0-9]" -l 499
+override "no list of lcores" 2 "2,4-6" -l x
 override "no such interface" 1 nosuch0 -o port.net.device=nosuch0
 override "feeds in a missing place" 1 /nowhere -o feed.dir=/nowhere/at/all
+override "key log that cannot be written" 1 "key_log.*/nowhere" -o tls.key_log=/nowhere/keys
 ip -n "$NSS" link set srv down
 override "interface down" 1 "link set"
 ip -n "$NSS" link set srv up

@@ -4,6 +4,7 @@
 #include "conf.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,6 +107,8 @@ test_overrides(void)
 	CU_ASSERT_EQUAL(conf.n_ports, 2);
 	CU_ASSERT_EQUAL(load(GOOD, "tls.keypair=/a=b.c"), 0);
 	CU_ASSERT_STRING_EQUAL(conf.tls.keypair, "/a=b.c");
+	CU_ASSERT_EQUAL(load(GOOD, "quic.retry=maybe"), -EDOM); /* not a mistake of the file */
+	CU_ASSERT_EQUAL(load(GOOD "[quic]\nretry = maybe\n", NULL), -EINVAL);
 	refuse_override("quic.retry", "-o|section.key=value");
 	refuse_override("retry=always", "-o|section.key=value");
 	refuse_override("quic.retry=", "-o|section.key=value");
