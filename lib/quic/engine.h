@@ -503,6 +503,9 @@ bool ack_receive(struct ps_quic *q, struct conn *c, enum ps_level level, const s
 	uint64_t now_ns);
 void space_discard(struct conn *c, struct space *s);
 uint64_t loss_due(struct ps_quic *q, struct conn *c);
+/* RFC 9002 section 6.2.3: the client repeats an Initial, so our flight did not arrive; it is sent
+ * again without waiting for a timer that has backed off. */
+void loss_hurry(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 void loss_timer(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 uint64_t pto_ns(const struct conn *c, enum ps_level level);
 /* Room in the congestion window for one more datagram. */

@@ -197,5 +197,7 @@ frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_
 		ack |= q->frames[i].type == PS_FRAME_ACK || q->frames[i].type == PS_FRAME_ACK_ECN;
 		apply(q, c, level, &q->frames[i], now_ns);
 	}
+	if (q->cfg.server && level == PS_LEVEL_INITIAL && eliciting && q->packet.progress == 0)
+		loss_hurry(q, c, now_ns);
 	charge(q, c, (uint32_t)n, ack, now_ns);
 }

@@ -8,7 +8,8 @@
 
 #define PACKET_THRESHOLD 3
 #define INITIAL_RTT_NS   (333 * PS_MS_NS)
-#define PTO_SHIFT_MAX    6 /* back-off stops growing at 64 times */
+#define PTO_SHIFT_MAX    6                /* back-off stops growing at 64 times */
+#define HURRY_NS         (100 * PS_MS_NS) /* between two flights sent again on a client's word */
 #define PROBE_FRAMES     8 /* frames of the oldest packets that a probe sends again */
 
 void
@@ -389,17 +390,38 @@ probe_level(struct ps_quic *q, struct conn *c, enum ps_level level)
 
 /* Section 6.2.4: a probe during the handshake carries what is in flight at both levels, since a
  * peer can use neither half of a lost flight without the other. */
+/* Both levels of a handshake: one is of no use without the other. */
 static void
-probe(struct ps_quic *q, struct conn *c, enum ps_level level)
+probe_both(struct ps_quic *q, struct conn *c, enum ps_level level)
 {
 	enum ps_level other = level == PS_LEVEL_INITIAL ? PS_LEVEL_HANDSHAKE : PS_LEVEL_INITIAL;
 
-	c->pto_count++;
-	q->stats.probes++;
 	probe_level(q, c, level);
 	if (level != PS_LEVEL_APP && level_live(q, c, other) &&
 		conn_space(q, c, other)->in_flight > 0)
 		probe_level(q, c, other);
+}
+
+static void
+probe(struct ps_quic *q, struct conn *c, enum ps_level level)
+{
+	c->pto_count++;
+	q->stats.probes++;
+	probe_both(q, c, level);
+}
+
+void
+loss_hurry(struct ps_quic *q, struct conn *c, uint64_t now_ns)
+{
+	const struct space *s;
+
+	if (c->state != CONN_HANDSHAKE || !level_live(q, c, PS_LEVEL_INITIAL))
+		return;
+	s = conn_space(q, c, PS_LEVEL_INITIAL);
+	if (s->in_flight == 0 || now_ns - s->last_eliciting_ns < HURRY_NS)
+		return;
+	probe_both(q, c, PS_LEVEL_INITIAL);
+	conn_ready(q, c);
 }
 
 void

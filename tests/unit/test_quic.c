@@ -332,6 +332,33 @@ test_pool_full(void)
 /* A client that never answers: the flight comes again after 1, 2, 4 s and so on until the
  * deadline, never beyond three times what the client sent. raw_peer checks the limit at every
  * datagram. */
+/* A client that repeats itself did not see our flight: it comes at once, not with the back-off, and
+ * not for every packet. */
+static void
+test_flight_on_a_clients_word(void)
+{
+	struct raw_peer *p;
+	unsigned int n;
+
+	raw_server_defaults(&s);
+	s.config.handshake_timeout_ms = 60000;
+	raw_server_start(&s);
+	p = raw_peer_new(&s, NULL);
+	raw_hello(p);
+	first_flight(p);
+	n = raw_count(p, PS_FRAME_CRYPTO);
+	CU_ASSERT_TRUE(n > 0);
+	raw_send(p, PS_LEVEL_INITIAL, "\x01", 1);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_CRYPTO), n); /* it may be on its way */
+	raw_run(&s, 150 * PS_MS_NS);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_CRYPTO), n);
+	raw_send(p, PS_LEVEL_INITIAL, "\x01", 1);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_CRYPTO), 2 * n);
+	raw_send(p, PS_LEVEL_INITIAL, "\x01", 1);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_CRYPTO), 2 * n);
+	raw_server_stop(&s);
+}
+
 static void
 test_probes_and_amplification(void)
 {
@@ -522,6 +549,7 @@ static CU_TestInfo tests[] = {
 	{"small Initials and short ids are dropped", test_small_and_short},
 	{"version negotiation", test_version_negotiation},
 	{"half-open pool and deadline", test_pool_full},
+	{"the flight again on a client's word", test_flight_on_a_clients_word},
 	{"probes within three times", test_probes_and_amplification},
 	{"probes back off and stop", test_probe_back_off},
 	{"a probe carries the flight", test_probe_carries_the_flight},
