@@ -28,9 +28,18 @@ const char ps_help_top[] =
 struct sample {
 	uint64_t at_ns;
 	unsigned int n_workers;
-	struct ps_tel_dict info, stats, drops, services, feeds;
-	struct ps_tel_dict queue[PS_WORKERS_MAX], quic[PS_WORKERS_MAX];
+	struct ps_tel_dict info, stats, drops, services;
+	struct ps_tel_dict queue[PS_WORKERS_MAX], quic[PS_WORKERS_MAX], feeds[PS_WORKERS_MAX];
 };
+
+static int
+ask_worker(int fd, const char *what, unsigned int w, struct ps_tel_dict *d, struct ps_err *e)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "/penstock/%s,%u", what, w);
+	return ps_tel_query(fd, command, d, e);
+}
 
 static int
 take(int fd, struct sample *s, struct ps_err *e)
@@ -43,9 +52,7 @@ take(int fd, struct sample *s, struct ps_err *e)
 		{"/penstock/stats", &s->stats},
 		{"/penstock/drops", &s->drops},
 		{"/penstock/services", &s->services},
-		{"/penstock/feeds", &s->feeds},
 	};
-	char command[64];
 	uint64_t workers;
 	int rc = 0;
 
@@ -57,12 +64,11 @@ take(int fd, struct sample *s, struct ps_err *e)
 	workers = ps_tel_number(&s->info, "workers");
 	s->n_workers = workers < PS_WORKERS_MAX ? (unsigned int)workers : PS_WORKERS_MAX;
 	for (unsigned int w = 0; rc == 0 && w < s->n_workers; w++) {
-		snprintf(command, sizeof(command), "/penstock/queue,%u", w);
-		rc = ps_tel_query(fd, command, &s->queue[w], e);
-		if (rc < 0)
-			break;
-		snprintf(command, sizeof(command), "/penstock/quic,%u", w);
-		rc = ps_tel_query(fd, command, &s->quic[w], e);
+		rc = ask_worker(fd, "queue", w, &s->queue[w], e);
+		if (rc == 0)
+			rc = ask_worker(fd, "quic", w, &s->quic[w], e);
+		if (rc == 0)
+			rc = ask_worker(fd, "feeds", w, &s->feeds[w], e);
 	}
 	return rc;
 }
@@ -70,15 +76,21 @@ take(int fd, struct sample *s, struct ps_err *e)
 /* -- JSON -- */
 
 static void
-put_dict(struct ps_json *j, const char *key, const struct ps_tel_dict *d)
+put_entries(struct ps_json *j, const struct ps_tel_dict *d)
 {
-	ps_json_open(j, key, '{');
 	for (unsigned int i = 0; i < d->n; i++) {
 		if (d->entry[i].is_text)
 			ps_json_str(j, d->entry[i].key, d->entry[i].text);
 		else
 			ps_json_u64(j, d->entry[i].key, d->entry[i].number);
 	}
+}
+
+static void
+put_dict(struct ps_json *j, const char *key, const struct ps_tel_dict *d)
+{
+	ps_json_open(j, key, '{');
+	put_entries(j, d);
 	ps_json_close(j, '}');
 }
 
@@ -92,7 +104,10 @@ print_json(const struct sample *s)
 	put_dict(&j, "stats", &s->stats);
 	put_dict(&j, "drops", &s->drops);
 	put_dict(&j, "services", &s->services);
-	put_dict(&j, "feeds", &s->feeds);
+	ps_json_open(&j, "feeds", '{');
+	for (unsigned int w = 0; w < s->n_workers; w++)
+		put_entries(&j, &s->feeds[w]);
+	ps_json_close(&j, '}');
 	ps_json_open(&j, "queues", '[');
 	for (unsigned int w = 0; w < s->n_workers; w++)
 		put_dict(&j, NULL, &s->queue[w]);
@@ -158,12 +173,18 @@ print_drops(const struct sample *s, const struct sample *before, double seconds)
 }
 
 static void
-print_group(const char *title, const struct ps_tel_dict *d)
+print_numbers(const struct ps_tel_dict *d)
 {
-	printf("%s\n", title);
 	for (unsigned int i = 0; i < d->n; i++)
 		if (!d->entry[i].is_text && d->entry[i].number > 0)
 			printf("  %-40s %14" PRIu64 "\n", d->entry[i].key, d->entry[i].number);
+}
+
+static void
+print_group(const char *title, const struct ps_tel_dict *d)
+{
+	printf("%s\n", title);
+	print_numbers(d);
 }
 
 static const char *
@@ -215,7 +236,9 @@ print_table(const struct sample *s, const struct sample *before)
 	print_line(s, before, seconds, "denied by source", "denied");
 	print_drops(s, before, seconds);
 	print_group("services", &s->services);
-	print_group("feeds", &s->feeds);
+	printf("feeds\n");
+	for (unsigned int w = 0; w < s->n_workers; w++)
+		print_numbers(&s->feeds[w]);
 	for (unsigned int w = 0; w < s->n_workers; w++) {
 		char title[32];
 

@@ -18,7 +18,10 @@
 
 #include "ps_time.h"
 
-#define KEY_MAX 64
+#define KEY_MAX      64
+#define FEED_ENTRIES 6 /* of one feed; those of one worker fit into one answer */
+
+_Static_assert(PS_CONF_SERVICES <= RTE_TEL_MAX_DICT_ENTRIES / FEED_ENTRIES, "one worker's feeds");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct ps_app *current; /* under lock */
@@ -309,15 +312,23 @@ quic(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	return 0;
 }
 
-/* All feeds, or those of one worker. */
+/* Those of one worker, or all; more than a dictionary holds would be cut without a word. */
 static int
 feeds(struct ps_app *app, const char *params, struct rte_tel_data *d)
 {
 	const uint64_t now_ns = ps_now_ns();
 	int only = worker_param(app, params);
+	unsigned int n = 0;
 
 	if (only < 0 && params != NULL && *params != '\0')
 		return -EINVAL;
+	for (unsigned int w = 0; only < 0 && w < app->n_workers; w++)
+		n += FEED_ENTRIES * app->worker[w]->n_services;
+	if (n > RTE_TEL_MAX_DICT_ENTRIES) {
+		ps_log(PS_LOG_WARN, "telemetry: /penstock/feeds is too long; ask by worker: "
+				    "/penstock/feeds,0");
+		return -E2BIG;
+	}
 	for (unsigned int w = 0; w < app->n_workers; w++) {
 		if (only >= 0 && (unsigned int)only != w)
 			continue;
@@ -352,7 +363,9 @@ static const struct command {
 	{"/penstock/flows", "Rules by state, and their losses", ps_tel_flows},
 	{"/penstock/flow", "One rule: state, proof, counters. Parameter: number", ps_tel_flow},
 	{"/penstock/verify", "Looks at all rules now, then as /penstock/flows", ps_tel_verify},
-	{"/penstock/feeds", "Each feed's records and consumer. Optional parameter: worker", feeds},
+	{"/penstock/feeds",
+		"Each feed's records and consumer. Parameter: worker; without, all that fit",
+		feeds},
 };
 
 static int

@@ -93,4 +93,30 @@ got=$(($(records 0) + $(records 1))) passed=$(($(no_ports) - before))
 [ "$got" -ge 1000 ] || fail "only $got of 2000 were received around the loss"
 [ "$(flows states)" = proven ] || fail "flows are $(flows states)"
 stop_penstock
+
+# More feeds than one answer of telemetry has room for: nothing is cut without a word.
+for n in $(seq 21); do
+	printf '[service more%s]\nkind = udp\naddress = any\nport = %s\n' "$n" $((8100 + n))
+done >>"$TMP/penstock.ini"
+sed -i 's/^size_mb = .*/size_mb = 1/' "$TMP/penstock.ini"
+rm -rf "$FEEDS"
+spawn penstock in_server_exec "$PENSTOCK" run -c "$TMP/penstock.ini" -l 0,1 -- --no-pci
+PENSTOCK_PID=$PID
+wait_for 15 both_serve || fail "penstock does not start with 22 services"
+python3 - "$INSTANCE" "$PENSTOCK" <<'PY' || fail "telemetry does not tell of all feeds, or does not say so"
+import json, socket, subprocess, sys
+name, penstock = sys.argv[1:]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+s.connect(f"/var/run/dpdk/penstock-{name}/dpdk_telemetry.v2")
+s.recv(65536)
+def ask(what):
+    s.send(what.encode())
+    return json.loads(s.recv(1 << 20))[what.split(",")[0]]
+every = set(ask("/penstock/feeds,0")) | set(ask("/penstock/feeds,1"))
+top = json.loads(subprocess.check_output([penstock, "top", "--once", "--json", "--name", name]))
+assert len(every) == 2 * 22 * 6 and set(top["feeds"]) == every, (len(every), len(top["feeds"]))
+assert ask("/penstock/feeds") is None
+PY
+grep -q "ask by worker" "$TMP/penstock.log" || fail "the log does not say to ask by worker"
+stop_penstock
 pass "two queues, two workers: 5000 exact; around the loss of the program $got were received and $passed passed"
