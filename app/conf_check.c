@@ -103,6 +103,11 @@ ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 					"[port %s] and [port %s] are both device %s; remove one "
 					"of them",
 					c->port[j].name, p->name, p->device);
+		if (p->xdp_mode == PS_XDP_MODE_GENERIC && p->zero_copy == PS_ZERO_COPY_REQUIRE)
+			return ps_fail(e, EINVAL,
+				"[port %s] xdp_mode = generic always copies; remove it, or set "
+				"zero_copy = prefer",
+				p->name);
 		if (p->mbufs < 3 * p->descriptors)
 			return ps_fail(e, EINVAL,
 				"[port %s] mbufs: %u are too few for queues of %u; give at least "

@@ -66,6 +66,10 @@ const struct ps_option ps_options[] = {
 	CHOICE("port", "zero_copy", PORT(zero_copy), "prefer",
 		"AF_XDP: refuse to start without zero-copy, announce what was obtained, or copy "
 		"always", "require", "prefer", "off"),
+	CHOICE("port", "xdp_mode", PORT(xdp_mode), "auto",
+		"AF_XDP: the program is in the card's driver, in the kernel behind it (generic, which "
+		"copies), or in the driver where that can; refused when it cannot be had",
+		"auto", "driver", "generic"),
 	NUMBER("port", "queues", PORT(queues), 1, PS_WORKERS_MAX, "1",
 		"receive and transmit queues; queue N belongs to worker N"),
 	NUMBER("port", "first_queue", PORT(first_queue), 0, 63, "0",

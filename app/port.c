@@ -10,6 +10,7 @@
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_version.h>
 
 #include "app.h"
 #include "ps_time.h"
@@ -126,7 +127,8 @@ set_up_queues(struct ps_port *p, const struct rte_eth_dev_info *info, struct ps_
 static int
 check_zero_copy(struct ps_port *p, struct ps_err *e)
 {
-	if (p->xdp.zero_copy || p->conf->zero_copy == PS_ZERO_COPY_OFF)
+	if (p->xdp.zero_copy || p->conf->zero_copy == PS_ZERO_COPY_OFF ||
+		p->conf->xdp_mode == PS_XDP_MODE_GENERIC)
 		return 0;
 	if (p->conf->zero_copy == PS_ZERO_COPY_REQUIRE)
 		return ps_fail(e, EOPNOTSUPP,
@@ -232,6 +234,23 @@ start_device(struct ps_port *p, struct ps_err *e)
 	return ps_port_spread(p, e);
 }
 
+/* As read back, whoever attached it. */
+static int
+check_xdp_mode(const struct ps_port *p, struct ps_err *e)
+{
+	if (p->conf->xdp_mode == PS_XDP_MODE_DRIVER && !p->xdp.driver_mode)
+		return ps_fail(e, EOPNOTSUPP,
+			"[port %s] xdp_mode = driver: the driver of %s has no XDP of its own; set "
+			"xdp_mode = auto",
+			p->conf->name, p->ifname);
+	if (p->conf->xdp_mode == PS_XDP_MODE_GENERIC && p->xdp.driver_mode)
+		return ps_fail(e, EOPNOTSUPP,
+			"[port %s] xdp_mode = generic: %s cannot be asked for it and attached in "
+			"the driver; set xdp_mode = auto, or use DPDK 25.11",
+			p->conf->name, rte_version());
+	return 0;
+}
+
 static int
 install_program(struct ps_port *p, struct ps_err *e)
 {
@@ -246,9 +265,12 @@ install_program(struct ps_port *p, struct ps_err *e)
 		rc = ps_xdp_verify(&p->xdp, p->keys, p->n_keys, e);
 	if (rc < 0)
 		return rc;
+	rc = check_xdp_mode(p, e);
+	if (rc < 0)
+		return rc;
 	p->state = PS_RULE_PROVEN;
 	ps_deny_free(&p->deny);
-	if (!p->xdp.driver_mode)
+	if (!p->xdp.driver_mode && p->conf->xdp_mode == PS_XDP_MODE_AUTO)
 		ps_port_fall_back(p,
 			"driver mode -> generic: the driver of %s has no XDP of its own",
 			p->ifname);

@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/if_link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -140,6 +141,21 @@ check_loopback(const struct ps_port *p, struct ps_err *e)
 		p->conf->name, p->ifname, p->ifname);
 }
 
+/* What of xdp_mode a driver that attaches the program itself can be asked; it is read back anyway.
+ */
+static const char *
+mode_devarg(const struct ps_conf_port *c)
+{
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+	static const char *const arg[] = {"", ",mode=drv", ",mode=skb"};
+
+	return arg[c->xdp_mode];
+#else
+	(void)c;
+	return "";
+#endif
+}
+
 /* The program is ours to hold where the driver takes a pinned map; older ones load it themselves,
  * and take whatever is there off at their end. */
 static void
@@ -158,6 +174,11 @@ load_program(struct ps_port *p)
 static int
 plan_af_xdp(struct ps_port *p, struct ps_err *e)
 {
+	static const uint32_t xdp_flags[] = {
+		[PS_XDP_MODE_AUTO] = 0,
+		[PS_XDP_MODE_DRIVER] = XDP_FLAGS_DRV_MODE,
+		[PS_XDP_MODE_GENERIC] = XDP_FLAGS_SKB_MODE,
+	};
 	const struct ps_conf_port *c = p->conf;
 	struct ps_err cause;
 	int rc;
@@ -178,6 +199,7 @@ plan_af_xdp(struct ps_port *p, struct ps_err *e)
 		rc = ps_xdp_try_zero_copy(&p->xdp, &cause);
 	if (rc < 0)
 		return ps_fail(e, -rc, "[port %s] %.480s", c->name, cause.text);
+	p->xdp.mode = xdp_flags[c->xdp_mode];
 	load_program(p);
 	return 0;
 }
@@ -324,6 +346,8 @@ ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e
 		snprintf(arg, cap, "--allow=%s", p->eal_name);
 	} else if (p->kind == PS_PORT_AF_XDP) {
 		const char *object = ps_xdp_object_path(e);
+		const bool copies = p->conf->zero_copy == PS_ZERO_COPY_OFF ||
+				    p->conf->xdp_mode == PS_XDP_MODE_GENERIC;
 
 		if (object == NULL)
 			return -ENOMEM;
@@ -331,10 +355,11 @@ ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e
 			snprintf(program, sizeof(program), "use_pinned_map=1,dp_path=%s",
 				p->xdp.pin);
 		else
-			snprintf(program, sizeof(program), "xdp_prog=%s", object);
+			snprintf(program, sizeof(program), "xdp_prog=%s%s", object,
+				mode_devarg(p->conf));
 		snprintf(arg, cap, "--vdev=%s,iface=%s,start_queue=%u,queue_count=%u,%s%s",
 			p->eal_name, p->ifname, p->conf->first_queue, p->conf->queues, program,
-			p->conf->zero_copy == PS_ZERO_COPY_OFF ? ",force_copy=1" : "");
+			copies ? ",force_copy=1" : "");
 	}
 	return 0;
 }

@@ -54,6 +54,7 @@ struct ps_xdp {
 	bool zero_copy;           /* every queue's socket, read back from the kernel */
 	struct ps_xdp_prog prog;  /* ours, id 0: not attached yet */
 	struct ps_xdp_prog other; /* somebody else's, found by ps_xdp_leave() */
+	uint32_t mode;            /* to ask for: XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE or 0 */
 	int own_fd, link_fd;      /* of ps_xdp_load() and ps_xdp_link(), or -1 */
 	char pin[48];             /* path of the pinned map of sockets, or "" */
 	int allow_fd, deny_fd, count_fd;

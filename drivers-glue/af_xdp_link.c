@@ -95,27 +95,40 @@ ps_xdp_load(struct ps_xdp *x, struct ps_err *err)
 		strerror(-rc));
 }
 
+static int
+create(const struct ps_xdp *x)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, o, .flags = x->mode);
+	const int fd = bpf_link_create(x->own_fd, (int)x->ifindex, BPF_XDP, &o);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int
 ps_xdp_link(struct ps_xdp *x, struct ps_err *err)
 {
+	int fd;
+
 	if (x->own_fd < 0)
 		return 0;
-	x->link_fd = bpf_link_create(x->own_fd, (int)x->ifindex, BPF_XDP, NULL);
-	if (x->link_fd >= 0)
-		return 0;
-	return ps_fail(err, errno,
-		"interface %s: our XDP program cannot be attached: %s; `ip -d link show dev %s` "
-		"shows another one, dmesg the driver's reason",
-		x->ifname, strerror(errno), x->ifname);
+	fd = create(x);
+	if (fd < 0)
+		return ps_fail(err, -fd,
+			"interface %s: our XDP program cannot be attached%s: %s; `ip -d link show "
+			"dev %s` shows another one, dmesg the driver's reason",
+			x->ifname, x->mode == XDP_FLAGS_DRV_MODE ? " (xdp_mode = driver)" : "",
+			strerror(-fd), x->ifname);
+	x->link_fd = fd;
+	return 0;
 }
 
 int
 ps_xdp_relink(struct ps_xdp *x)
 {
-	const int fd = bpf_link_create(x->own_fd, (int)x->ifindex, BPF_XDP, NULL);
+	const int fd = create(x);
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	close(x->link_fd);
 	x->link_fd = fd;
 	return 0;

@@ -33,6 +33,26 @@ stop_penstock
 start_penstock "$TMP/penstock.ini" -o port.net.zero_copy=off -o port.net.path=af_xdp -- --no-pci
 path af_xdp "af_xdp driver copy" 0
 stop_penstock
+
+# The mode of the program: what is asked for, or refused. DPDK before 24.07 cannot be asked for generic.
+start_penstock "$TMP/penstock.ini" -o port.net.xdp_mode=driver -- --no-pci
+path af_xdp "af_xdp driver copy" 1
+attach=$(info port0_attach)
+stop_penstock
+if [ "$attach" = bpf_link ]; then
+	start_penstock "$TMP/penstock.ini" -o port.net.xdp_mode=generic -- --no-pci
+	path af_xdp "af_xdp generic copy" 0
+	client_wire send $SERVER_ADDR 8001 20
+	wait_for 3 eval '[ "$(top_value published)" -eq 20 ]' || fail "$(top_value published) of 20 in generic mode"
+	stop_penstock
+else
+	refused 1 "port net" "xdp_mode = generic" auto -- -o port.net.xdp_mode=generic -- --no-pci
+fi
+refused 1 "port net" "xdp_mode = generic always copies" -- -o port.net.xdp_mode=generic -o port.net.zero_copy=require -- --no-pci
+if in_server sysctl -q -w net.ipv4.conf.lo.accept_local=1; then
+	refused 1 "xdp_mode = driver" -- -o port.net.device=lo -o port.net.xdp_mode=driver -- --no-pci
+fi
+
 start_somehow "$TMP/penstock.ini" -o port.net.path=socket -- --no-pci
 path socket socket 0
 has_no_program || fail "a socket port attached a program"
