@@ -6,6 +6,7 @@
  * the public calls. */
 
 #include <CUnit/Basic.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -390,6 +391,37 @@ each(const struct ps_quic_limits *l, const struct ps_quic_limits *more, uint32_t
 	return (ps_quic_footprint(more) - ps_quic_footprint(l)) / n;
 }
 
+/* The number that the page on memory has in the row of this unit, 0: none. */
+static size_t
+documented(const char *unit)
+{
+	FILE *f = fopen(PS_MEMORY_PAGE, "re");
+	char line[512], *p;
+	size_t n = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(f);
+	while (n == 0 && fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, "| ", 2) != 0 || strncmp(line + 2, unit, strlen(unit)) != 0)
+			continue;
+		p = strstr(line, "**");
+		for (; p != NULL && *p != '|'; p++)
+			n = isdigit((unsigned char)*p) ? 10 * n + (size_t)(*p - '0') : n;
+	}
+	fclose(f);
+	return n;
+}
+
+static void
+check_documented(const char *unit, size_t bytes)
+{
+	if (documented(unit) == bytes)
+		return;
+	printf("\n    deploy/doc/memory.md has %zu bytes for a unit of '%s', which takes %zu: "
+	       "correct the page\n    ",
+		documented(unit), unit, bytes);
+	CU_FAIL("deploy/doc/memory.md differs from the code");
+}
+
 /* At default limits, as deploy/doc/memory.md has it. */
 static void
 test_memory(void)
@@ -407,6 +439,9 @@ test_memory(void)
 	CU_ASSERT(each(&l, &conns, n) >= sizeof(struct conn));
 	CU_ASSERT(each(&l, &conns, n) <= 4096);
 	CU_ASSERT(each(&l, &handshakes, n) <= 32768);
+	check_documented("established connection", each(&l, &conns, n));
+	/* and its place in the table, which has as many as there are handshakes by default */
+	check_documented("half-open handshake", sizeof(struct handshake) + sizeof(uint32_t));
 }
 
 static CU_TestInfo tests[] = {
