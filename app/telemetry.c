@@ -318,6 +318,7 @@ feeds(struct ps_app *app, const char *params, struct rte_tel_data *d)
 {
 	const uint64_t now_ns = ps_now_ns();
 	int only = worker_param(app, params);
+	static bool said; /* under lock */
 	unsigned int n = 0;
 
 	if (only < 0 && params != NULL && *params != '\0')
@@ -325,8 +326,10 @@ feeds(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	for (unsigned int w = 0; only < 0 && w < app->n_workers; w++)
 		n += FEED_ENTRIES * app->worker[w]->n_services;
 	if (n > RTE_TEL_MAX_DICT_ENTRIES) {
-		ps_log(PS_LOG_WARN, "telemetry: /penstock/feeds is too long; ask by worker: "
-				    "/penstock/feeds,0");
+		if (!said) /* collectors ask every second */
+			ps_log(PS_LOG_WARN, "telemetry: the answer to /penstock/feeds is too long; "
+					    "ask by worker: /penstock/feeds,0");
+		said = true;
 		return -E2BIG;
 	}
 	for (unsigned int w = 0; w < app->n_workers; w++) {
