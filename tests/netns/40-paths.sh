@@ -45,6 +45,16 @@ if [ "$attach" = bpf_link ]; then
 	client_wire send $SERVER_ADDR 8001 20
 	wait_for 3 eval '[ "$(top_value published)" -eq 20 ]' || fail "$(top_value published) of 20 in generic mode"
 	stop_penstock
+	# Without a BPF file system DPDK attaches the program, and that is announced.
+	if command -v cc >/dev/null; then
+		printf '#include <errno.h>\nint fsopen(const char *n, unsigned f) { (void)n; (void)f; errno = EPERM; return -1; }\n' |
+			cc -shared -fPIC -o "$TMP/nofs.so" -x c - || fail "cc"
+		LD_PRELOAD=$TMP/nofs.so start_penstock "$TMP/penstock.ini" -- --no-pci
+		[ "$(info port0_attach)" = netlink ] || fail "attached by $(info port0_attach), expected netlink"
+		path af_xdp "af_xdp driver copy" 2
+		log_says "bpf_link -> program attached by DPDK" || fail "the driver's attachment is not announced"
+		stop_penstock
+	fi
 else
 	refused 1 "port net" "xdp_mode = generic" auto -- -o port.net.xdp_mode=generic -- --no-pci
 fi
