@@ -85,12 +85,25 @@ result() {
 	esac
 }
 
+# What fails is tried once more, and the first failure stays in the output: tests with real processes,
+# kills and losses meet a busy machine, and a rare fault of ours is to be seen, not to be hidden.
+again() {
+	echo "again $2: exit $1 the first time"
+	tail -n 12 "$log" | sed 's/^/     /'
+}
+
 # check SUITE NAME COMMAND...
 check() {
-	local suite=$1 name=$2
+	local suite=$1 name=$2 code
 	shift 2
 	"$@" >"$log" 2>&1
-	result $? "$suite" "$name"
+	code=$?
+	if [ $code -ne 0 ] && [ $code -ne 77 ]; then
+		again $code "$suite/$name"
+		"$@" >"$log" 2>&1
+		code=$?
+	fi
+	result $code "$suite" "$name"
 }
 
 # build DIR [MESON OPTIONS...]
@@ -115,6 +128,11 @@ meson_suite() {
 	for name in $(sed -n 's,.* / ,,p' <<<"$names"); do
 		meson test -C "$dir" --no-rebuild --print-errorlogs --verbose "$name" >"$log" 2>&1
 		code=$?
+		if [ $code -ne 0 ]; then
+			again $code "$suite/$name"
+			meson test -C "$dir" --no-rebuild --print-errorlogs --verbose "$name" >"$log" 2>&1
+			code=$?
+		fi
 		# meson counts a skip as success
 		grep -q '^Skipped: *[1-9]' "$log" && code=77 && sed -n -i '/^skip/p' "$log"
 		result $code "$suite" "$name"

@@ -206,6 +206,8 @@ open_next(struct generation *g, const char *path, uint64_t number, bool peek, ch
 	if (old_exists(path, number + 1))
 		return open_generation(g, path, number + 1, peek, err);
 	rc = open_generation(g, path, 0, peek, err);
+	if (rc == -EBADMSG)
+		return -EAGAIN; /* Penstock is making it, or was killed at that and will again */
 	if (rc != 0)
 		return rc;
 	if (g->number > number && !(g->number > number + 1 && old_exists(path, number + 1)))
@@ -321,8 +323,10 @@ switch_generation(struct penstock_feed *f)
 		return rc;
 	rc = start(f, &g, NULL);
 	if (rc != 0) {
+		/* Its header with the cursor of the one before: Penstock is between the two
+		 * renames, or was killed there and will go on. */
 		close_generation(&g);
-		return rc;
+		return rc == -EBADMSG ? 0 : rc;
 	}
 	close_generation(&old);
 	if (!f->options.peek) {
