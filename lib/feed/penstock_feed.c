@@ -29,6 +29,7 @@ struct generation {
 	size_t header_map_bytes, cursor_map_bytes;
 	int cursor_fd; /* carries the lock of the only consumer */
 	uint64_t number;
+	ino_t inode; /* of the header's file */
 };
 
 struct penstock_feed {
@@ -109,6 +110,7 @@ header_valid(const struct penstock_feed_header *h, size_t bytes)
 static int
 open_header(struct generation *g, const char *name, char *err)
 {
+	struct stat st;
 	void *map;
 	int fd, rc;
 
@@ -116,6 +118,7 @@ open_header(struct generation *g, const char *name, char *err)
 		&g->header_map_bytes, err);
 	if (rc != 0)
 		return rc;
+	g->inode = fstat(fd, &st) == 0 ? st.st_ino : 0;
 	close(fd);
 	g->header = map;
 	if (header_valid(g->header, g->header_map_bytes)) {
@@ -152,11 +155,20 @@ open_cursor(struct generation *g, const char *name, bool peek, char *err)
 	return rc;
 }
 
+static void
+close_generation(struct generation *g)
+{
+	munmap((void *)(uintptr_t)g->header, g->header_map_bytes);
+	munmap(g->cursor, g->cursor_map_bytes);
+	close(g->cursor_fd);
+}
+
 /* number 0: the current one. */
 static int
 open_generation(struct generation *g, const char *path, uint64_t number, bool peek, char *err)
 {
-	char name[PATH_MAX];
+	char name[PATH_MAX], cursor_name[PATH_MAX + sizeof(".consumer")];
+	struct stat st;
 	int rc;
 
 	snprintf(name, sizeof(name), "%s", path);
@@ -165,19 +177,19 @@ open_generation(struct generation *g, const char *path, uint64_t number, bool pe
 	rc = open_header(g, name, err);
 	if (rc != 0)
 		return rc;
-	strcat(name, ".consumer"); /* path is shorter than PATH_BYTES */
-	rc = open_cursor(g, name, peek, err);
-	if (rc != 0)
+	snprintf(cursor_name, sizeof(cursor_name), "%s.consumer", name);
+	rc = open_cursor(g, cursor_name, peek, err);
+	if (rc != 0) {
 		munmap((void *)(uintptr_t)g->header, g->header_map_bytes);
-	return rc;
-}
-
-static void
-close_generation(struct generation *g)
-{
-	munmap((void *)(uintptr_t)g->header, g->header_map_bytes);
-	munmap(g->cursor, g->cursor_map_bytes);
-	close(g->cursor_fd);
+		return rc;
+	}
+	/* Penstock moves the old cursor and header away and the new ones in, in this order: the
+	 * two belong together when the header is still there after the cursor was opened. */
+	if (stat(name, &st) != 0 || st.st_ino != g->inode) {
+		close_generation(g);
+		return fail(err, -ENOENT, "%s is being made anew; try again", name);
+	}
+	return 0;
 }
 
 /* The oldest there is; PATH itself must exist, since its number says what to look for. */
