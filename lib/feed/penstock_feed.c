@@ -329,7 +329,8 @@ switch_generation(struct penstock_feed *f)
 	char name[PATH_MAX];
 	int rc = open_next(&g, f->path, number, f->options.peek, NULL);
 
-	if (rc == -ENOENT || rc == -EAGAIN)
+	/* -EBUSY: Penstock looks at the new cursor; no other consumer can have it before us. */
+	if (rc == -ENOENT || rc == -EAGAIN || rc == -EBUSY)
 		return 0;
 	if (rc != 0)
 		return rc;
