@@ -40,6 +40,7 @@ struct ps_conf_port {
 	char vf_mac[PS_CONF_STRING];
 	uint32_t vf, vf_trust, vf_spoofchk;
 	char deny[PS_CONF_STRING]; /* file of source prefixes; "": none */
+	char addresses[PS_CONF_STRING];
 };
 
 struct ps_conf_service {
@@ -94,6 +95,10 @@ int ps_conf_check(const struct ps_conf *c, struct ps_err *e);
 
 /* "0,2-5" into a set of numbers below max (at most CPU_SETSIZE); false when it is anything else. */
 bool ps_conf_list(const char *text, unsigned int max, cpu_set_t *set);
+
+/* The addresses of a port's option addresses; addr_be has room for PS_CONF_ADDRS. */
+int ps_conf_addresses(
+	const struct ps_conf_port *p, uint32_t *addr_be, uint32_t *n, struct ps_err *e);
 
 /* Seed of the keypair file of [tls], a JSON array of 64 numbers; keypair must be set. */
 int ps_conf_keypair(const struct ps_conf *c, uint8_t seed[32], struct ps_err *e);

@@ -76,6 +76,28 @@ check_services(const struct ps_conf *c, struct ps_err *e)
 }
 
 int
+ps_conf_addresses(const struct ps_conf_port *p, uint32_t *addr_be, uint32_t *n, struct ps_err *e)
+{
+	char copy[PS_CONF_STRING], *rest = copy, *word;
+
+	*n = 0;
+	strcpy(copy, p->addresses);
+	while (rest != NULL && (word = strsep(&rest, ", ")) != NULL) {
+		struct in_addr a;
+
+		if (*word == '\0')
+			continue;
+		if (inet_pton(AF_INET, word, &a) != 1 || a.s_addr == INADDR_ANY)
+			return ps_fail(e, EINVAL,
+				"[port %s] addresses: '%s' is no address; give IPv4 addresses "
+				"separated by commas",
+				p->name, word);
+		addr_be[(*n)++] = a.s_addr;
+	}
+	return 0;
+}
+
+int
 ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 {
 	if (c->n_services == 0)
@@ -94,9 +116,12 @@ ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 			c->quic.handshakes, c->quic.connections);
 	for (unsigned int i = 0; i < c->n_ports; i++) {
 		const struct ps_conf_port *p = &c->port[i];
+		uint32_t addr_be[PS_CONF_ADDRS], n;
 
 		if (p->device[0] == '\0')
 			return missing("port", p->name, "device", e);
+		if (ps_conf_addresses(p, addr_be, &n, e) < 0)
+			return -EINVAL;
 		for (unsigned int j = 0; j < i; j++)
 			if (strcmp(c->port[j].device, p->device) == 0)
 				return ps_fail(e, EINVAL,

@@ -81,6 +81,9 @@ const struct ps_option ps_options[] = {
 	STRING("port", "deny", PORT(deny), "",
 		"file of IPv4 source prefixes, one a line, whose datagrams to the services are "
 		"dropped in the XDP program (AF_XDP only)"),
+	STRING("port", "addresses", PORT(addresses), "",
+		"its IPv4 addresses, comma-separated, beside those that its interface or pf has: what "
+		"address = any becomes where a card needs exact addresses"),
 	STRING("port", "pf", PORT(pf), "",
 		"interface of which device is a virtual function, for penstock init to make it"),
 	NUMBER("port", "vf", PORT(vf), 0, 255, "0", "number of that virtual function"),

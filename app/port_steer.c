@@ -6,7 +6,9 @@
 
 #include "port.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,98 @@
 
 #define KEY_BYTES 64 /* of the longest RSS key */
 
+/* -- the port's addresses, for services with address = any -- */
+
+struct addrs {
+	uint32_t n;
+	uint32_t addr_be[PS_CONF_ADDRS];
+};
+
+static void
+add_address(struct addrs *a, uint32_t addr_be)
+{
+	for (uint32_t i = 0; i < a->n; i++)
+		if (a->addr_be[i] == addr_be)
+			return;
+	if (a->n < PS_CONF_ADDRS)
+		a->addr_be[a->n++] = addr_be;
+}
+
+/* Those that the configuration names, and those of the kernel's interface: the port's own, or its
+ * physical function's. */
+static int
+find_addresses(const struct ps_port *p, struct addrs *a, struct ps_err *e)
+{
+	const char *ifname = p->ifname[0] != '\0' ? p->ifname : p->conf->pf;
+	const size_t len = strlen(ifname);
+	uint32_t named[PS_CONF_ADDRS], n;
+	struct ifaddrs *list;
+	int rc = ps_conf_addresses(p->conf, named, &n, e);
+
+	for (uint32_t i = 0; rc == 0 && i < n; i++)
+		add_address(a, named[i]);
+	if (rc < 0 || len == 0)
+		return rc;
+	if (getifaddrs(&list) < 0)
+		return ps_fail(e, errno, "[port %s] the addresses of %s cannot be read: %s",
+			p->conf->name, ifname, strerror(errno));
+	for (const struct ifaddrs *i = list; i != NULL; i = i->ifa_next) {
+		/* A label: "eth0:1". */
+		if (i->ifa_addr == NULL || i->ifa_addr->sa_family != AF_INET ||
+			strncmp(i->ifa_name, ifname, len) != 0 ||
+			(i->ifa_name[len] != '\0' && i->ifa_name[len] != ':'))
+			continue;
+		add_address(a,
+			((const struct sockaddr_in *)(const void *)i->ifa_addr)->sin_addr.s_addr);
+	}
+	freeifaddrs(list);
+	return 0;
+}
+
+/* Says so when "any" became a list: an address that the port gets later is not in it. */
+static void
+announce_addresses(struct ps_port *p, const struct addrs *a)
+{
+	char text[PS_PORT_TEXT] = "", one[INET_ADDRSTRLEN];
+	size_t used = 0;
+	bool spelled = false;
+
+	for (uint32_t r = 0; r < p->plan.n_rules; r++)
+		spelled |= p->plan.rule[r].addr_be != p->plan.rule[r].selector->addr_be;
+	if (!spelled)
+		return;
+	for (uint32_t i = 0; i < a->n && used < sizeof(text); i++) {
+		inet_ntop(AF_INET, &a->addr_be[i], one, sizeof(one));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", one);
+	}
+	ps_port_fall_back(p, "address = any -> the port's addresses as they are now:%.240s", text);
+}
+
 /* -- the plan -- */
+
+/* A VF with the MAC address of its physical function needs a drop rule there for each of ours
+ * (port_pf.c, which also tells why when there cannot be any). */
+static int
+look_at_pf(const struct ps_port *p, struct ps_plan_port *port, struct ps_err *e)
+{
+	struct ps_ntuple_table table = {0};
+	struct rte_ether_addr mac;
+	struct ps_err unused;
+	struct ps_iface pf;
+	int rc;
+
+	if (p->conf->pf[0] == '\0' || (p->kind != PS_PORT_PCI && p->kind != PS_PORT_EAL))
+		return 0;
+	rc = ps_iface_get(p->conf->pf, &pf, e);
+	if (rc < 0 || rte_eth_macaddr_get(p->id, &mac) != 0)
+		return rc;
+	port->pf = memcmp(pf.mac, mac.addr_bytes, sizeof(pf.mac)) == 0;
+	if (port->pf && ps_ntuple_list(p->conf->pf, &table, &unused) == 0) {
+		port->pf_rules = table.size;
+		free(table.locations);
+	}
+	return 0;
+}
 
 static int
 make_keys(struct ps_port *p, const struct ps_steer *steer, struct ps_err *e)
@@ -49,9 +142,16 @@ ps_port_make_plan(
 {
 	const uint16_t n = (uint16_t)p->conf->queues;
 	const uint64_t mine = n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
-	const struct ps_plan_port port = {.name = p->conf->name, .n_workers = n};
-	int rc;
+	struct ps_plan_port port = {.name = p->conf->name, .n_workers = n};
+	struct addrs own = {0};
+	int rc = find_addresses(p, &own, e);
 
+	if (rc == 0)
+		rc = look_at_pf(p, &port, e);
+	if (rc < 0)
+		return rc;
+	port.addr_be = own.addr_be;
+	port.n_addrs = own.n;
 	p->family = find_family(p, driver);
 	p->sel = calloc(steer->n, sizeof(*p->sel));
 	if (p->sel == NULL)
@@ -61,6 +161,8 @@ ps_port_make_plan(
 		p->sel[i].workers &= mine;
 	}
 	rc = ps_plan(&p->plan, &p->family->caps, &port, p->sel, steer->n, e);
+	if (rc == 0)
+		announce_addresses(p, &own);
 	if (rc == 0 && p->kind == PS_PORT_AF_XDP)
 		rc = make_keys(p, steer, e);
 	if (rc == 0 && p->family->caps.rules && p->plan.n_soft > 0)

@@ -167,22 +167,23 @@ add_rules(const struct planner *p, const struct ps_selector *s)
 
 	if (rc < 0)
 		return rc;
-	if (r.soft)
+	if (r.soft && !p->port->pf)
 		copies = 1;
 	r.shared = copies > 1;
 	r.count = !r.soft && has_action(p->caps, PS_ACT_COUNT);
 	if (!r.soft && r.fate == PS_FATE_QUEUES && has_action(p->caps, PS_ACT_MARK))
 		r.mark = s->id;
 	for (uint32_t i = 0; i < copies; i++) {
-		if (copies > 1 || (p->expand && !r.soft && s->addr_be == 0))
+		if (s->addr_be == 0 && p->expand && (!r.soft || p->port->pf))
 			r.addr_be = p->port->addr_be[i];
 		p->plan->rule[p->plan->n_rules++] = r;
+		p->plan->n_soft += r.soft;
 	}
-	p->plan->n_soft += r.soft;
 	return 0;
 }
 
-/* Where rules with and without address cannot stand together, "any" is spelled out. */
+/* "any" is spelled out where rules with and without address cannot stand together, and where the
+ * physical function must drop exactly what is ours. */
 static int
 choose_fields(struct planner *p)
 {
@@ -190,39 +191,63 @@ choose_fields(struct planner *p)
 	bool exact = false;
 
 	for (uint32_t i = 0; i < p->n; i++) {
+		struct ps_rule r = {0};
+		int rc = check_selector(p, i);
+
+		if (rc == 0)
+			rc = plan_queues(p, &p->sel[i], &r);
+		if (rc < 0)
+			return rc;
+		if (r.soft && !p->port->pf)
+			continue;
 		if (p->sel[i].addr_be == 0)
 			any = &p->sel[i];
 		else
 			exact = true;
 	}
-	p->expand = p->caps->rules && !p->caps->mixed && any != NULL && exact;
-	if (p->expand && p->port->n_addrs == 0)
-		return refuse(p, any, ENOTSUP,
-			"rules with and without an address cannot stand together",
-			"give it the port's addresses, or give every service address = any");
+	p->expand = any != NULL && (p->port->pf || (exact && !p->caps->mixed));
+	if (!p->expand || p->port->n_addrs > 0)
+		return 0;
+	return refuse(p, any, ENOTSUP,
+		p->port->pf ? "its physical function has the same MAC address and drops exact "
+			      "addresses only"
+			    : "rules with and without an address cannot stand together",
+		"set addresses in the [port] section, or name them in the service");
+}
+
+/* The selector named is the one with which the limit is passed. */
+static int
+too_many(
+	const struct planner *p, bool soft_too, uint32_t max, const char *limit, const char *remedy)
+{
+	const struct ps_plan *plan = p->plan;
+
+	for (uint32_t i = 0, n = 0; i < plan->n_rules; i++) {
+		n += soft_too || !plan->rule[i].soft;
+		if (n > max)
+			return refuse(p, plan->rule[i].selector, ENOSPC, limit, remedy);
+	}
 	return 0;
 }
 
 static int
-check_limit(const struct planner *p)
+check_limits(const struct planner *p)
 {
-	const struct ps_plan *plan = p->plan;
-	uint32_t hard = plan->n_rules - plan->n_soft;
-	uint32_t max = p->caps->max_rules;
+	const uint32_t hard = p->plan->n_rules - p->plan->n_soft;
+	const struct ps_caps *c = p->caps;
 	char limit[96];
 
-	if (p->port->max_rules != 0 && (max == 0 || p->port->max_rules < max))
-		max = p->port->max_rules;
-	if (max == 0 || hard <= max)
-		return 0;
-	snprintf(limit, sizeof(limit), "%u rules are needed, the device holds %u", hard, max);
-	/* The selector named is the one with which the limit is passed. */
-	for (uint32_t i = 0, n = 0; i < plan->n_rules; i++) {
-		n += !plan->rule[i].soft;
-		if (n > max)
-			return refuse(p, plan->rule[i].selector, ENOSPC, limit,
-				p->caps->limit_remedy != NULL ? p->caps->limit_remedy
-							      : "name fewer addresses");
+	if (c->max_rules != 0 && hard > c->max_rules) {
+		snprintf(limit, sizeof(limit), "%u rules are needed, the device holds %u", hard,
+			c->max_rules);
+		return too_many(p, false, c->max_rules, limit, c->limit_remedy);
+	}
+	if (p->port->pf && p->port->pf_rules != 0 && p->plan->n_rules > p->port->pf_rules) {
+		snprintf(limit, sizeof(limit),
+			"%u drop rules are needed in its physical function, which holds %u",
+			p->plan->n_rules, p->port->pf_rules);
+		return too_many(p, true, p->port->pf_rules, limit,
+			"name fewer addresses, or give the VF a MAC address of its own (vf_mac)");
 	}
 	return 0;
 }
@@ -249,12 +274,9 @@ fill(struct planner *p)
 		sizeof(*plan->rule));
 	if (plan->rule == NULL)
 		return ps_fail(p->e, ENOMEM, "out of memory");
-	for (uint32_t i = 0; rc == 0 && i < p->n; i++) {
-		rc = check_selector(p, i);
-		if (rc == 0)
-			rc = add_rules(p, &p->sel[i]);
-	}
-	return rc < 0 ? rc : check_limit(p);
+	for (uint32_t i = 0; rc == 0 && i < p->n; i++)
+		rc = add_rules(p, &p->sel[i]);
+	return rc < 0 ? rc : check_limits(p);
 }
 
 int

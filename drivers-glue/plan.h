@@ -107,9 +107,12 @@ struct ps_plan {
 struct ps_plan_port {
 	const char *name;
 	uint16_t n_workers;
-	uint32_t max_rules; /* what this device has, 0: not known */
-	uint32_t n_addrs;   /* its own addresses, as far as known */
+	uint32_t n_addrs; /* its own addresses, as far as known */
 	const uint32_t *addr_be;
+	/* A VF with the MAC address of its physical function, which takes a drop rule for each of
+	 * ours, and so many in all (0: not known). */
+	bool pf;
+	uint32_t pf_rules;
 };
 
 /* -EINVAL, -ENOTSUP or -ENOSPC with a line in e; the plan is then empty. */

@@ -83,7 +83,27 @@ refused_on() {
 
 config "$(service a 203.0.113.7 8001; service b any 8002)"
 # What the family cannot do is refused before any call of the driver.
-refused_on net_i40e0 "i40e" "with and without an address" "service"
+refused_on net_i40e0 "i40e" "with and without an address" "set addresses" "b (any address UDP 8002)"
+refused_on net_i40e0 "addresses" "'203.0.113' is no address" -- -o port.net_i40e0.device=net_i40e0 -o port.net_i40e0.addresses=203.0.113
+# With the port's addresses "any" is spelled out, and that is announced.
+start_on net_i40e0 -o port.net_i40e0.device=net_i40e0 -o port.net_i40e0.addresses=203.0.113.7,203.0.113.8
+[ "$(flows flows)" = 3 ] || fail "i40e: $(flows flows) rules, expected 3"
+in_nic 3 || fail "i40e: $(grep '^rules' "$TMP/penstock.log" | tail -n 1), expected 3"
+log_says "falls back: address = any -> .*203.0.113.7 203.0.113.8" || fail "i40e: the log does not say what any became"
+stop_penstock
+# More rules than a VF has; its physical function's interface tells the addresses.
+ip link add psga$$ type dummy 2>/dev/null || ip link add psga$$ type veth peer name psgb$$ || skip "veth pairs cannot be made here"
+trap 'ip link del psga$$; rm -rf "$PLUGINS"; cleanup' EXIT
+for i in $(seq 1 65); do echo "addr add 198.51.100.$i/32 dev psga$$"; done | ip -batch -
+config "$(service a 203.0.113.7 8001; service b any 8002; service c any 8003)"
+refused_on net_iavf0 "iavf on ice" "c (any address UDP 8003)" "131 rules are needed, the device holds 128" "second VF" \
+	-- -o port.net_iavf0.device=net_iavf0 -o "port.net_iavf0.pf=psga$$"
+ip addr del 198.51.100.65/32 dev psga$$
+ip addr del 198.51.100.64/32 dev psga$$
+start_on net_iavf0 -o port.net_iavf0.device=net_iavf0 -o "port.net_iavf0.pf=psga$$"
+in_nic 127 || fail "iavf: $(grep '^rules' "$TMP/penstock.log" | tail -n 1), expected 127"
+stop_penstock
+config "$(service a 203.0.113.7 8001; service b any 8002)"
 # mlx5 counts and dumps: proven at once.
 start_on mlx5_pci0
 [ "$(flows states)" = proven ] || fail "mlx5: rules are $(flows states) at start"
@@ -122,8 +142,11 @@ wait "$PENSTOCK_PID"
 # A VF with its PF's MAC address needs drop rules in the PF: without them nothing starts.
 config "$(service a 203.0.113.7 8001)"
 ip link add psgl$$ type veth peer name psgk$$ || skip "veth pairs cannot be made here"
-trap 'ip link del psgl$$; rm -rf "$PLUGINS"; cleanup' EXIT
+trap 'ip link del psgl$$; ip link del psga$$; rm -rf "$PLUGINS"; cleanup' EXIT
 ip link set psgl$$ address 02:00:00:00:00:01
+config "$(service a any 8001)"
+refused_on net_iavf0 "a (any address UDP 8001)" "same MAC address" "set addresses" -- -o "port.net_iavf0.pf=psgl$$" -o port.net_iavf0.device=net_iavf0
+ip addr add 198.51.100.1/32 dev psgl$$
 refused_on net_iavf0 "psgl$$" "ntuple" -- -o "port.net_iavf0.pf=psgl$$" -o port.net_iavf0.device=net_iavf0
 ip link set psgl$$ address 02:00:00:00:00:02
 start_on net_iavf0 -o "port.net_iavf0.pf=psgl$$" -o port.net_iavf0.device=net_iavf0

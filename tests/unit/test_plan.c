@@ -221,6 +221,53 @@ test_any_spelled_out(void)
 	port.addr_be = NULL;
 }
 
+/* "any" that RSS and software serve asks for no rule, and so for no addresses. */
+static void
+test_any_in_software(void)
+{
+	const struct ps_selector mix[] = {selector(1, 0, 8009, 0xf), selector(2, 9, 8010, 2)};
+
+	CU_ASSERT_EQUAL_FATAL(make(&ps_family_i40e, mix, N(mix)), 0);
+	CU_ASSERT_TRUE(plan.rule[0].soft);
+	CU_ASSERT_EQUAL(plan.rule[0].addr_be, 0);
+	CU_ASSERT_FALSE(plan.rule[1].soft);
+	ps_plan_free(&plan);
+}
+
+/* A VF with its PF's MAC address: each address needs a drop rule there, also where software
+ * steers, and the PF's table is the limit. */
+static void
+test_drop_in_pf(void)
+{
+	static const struct ps_family *const vf[] = {
+		&ps_family_iavf_ice, &ps_family_iavf_i40e, &ps_family_mlx5};
+	const struct ps_selector any[] = {selector(1, 0, 8009, 0xf), selector(2, 0, 8010, 0xf)};
+
+	port.pf = true;
+	for (unsigned int f = 0; f < N(vf); f++) {
+		check_refusal(
+			vf[f], any, N(any), -ENOTSUP, "tpu (any address UDP", "[port] section");
+		own_addrs[0] = htonl(0xcb007109u);
+		own_addrs[1] = htonl(0xcb00710au);
+		port.addr_be = own_addrs;
+		port.n_addrs = 2;
+		port.pf_rules = 4;
+		CU_ASSERT_EQUAL_FATAL(make(vf[f], any, N(any)), 0);
+		CU_ASSERT_EQUAL(plan.n_rules, 4);
+		for (uint32_t i = 0; i < plan.n_rules; i++)
+			CU_ASSERT_EQUAL(plan.rule[i].addr_be, own_addrs[i % 2]);
+		CU_ASSERT_EQUAL(plan.n_soft, vf[f]->caps.rules ? 0 : 4);
+		ps_plan_free(&plan);
+		port.pf_rules = 3;
+		check_refusal(
+			vf[f], any, N(any), -ENOSPC, "physical function, which holds 3", "vf_mac");
+		port.pf_rules = 0;
+		port.n_addrs = 0;
+	}
+	port.pf = false;
+	port.addr_be = NULL;
+}
+
 static void
 check_limit(const struct ps_family *f, uint32_t max, const char *remedy)
 {
@@ -242,11 +289,32 @@ test_limits(void)
 	check_limit(&ps_family_iavf_ice, 128, "second VF");
 	check_limit(&ps_family_ice, 256, "fewer addresses");
 	check_limit(&ps_family_i40e, 8192, "fewer addresses");
-	/* The device's own limit counts when it is lower, or the only one. */
-	port.max_rules = 3;
-	check_limit(&ps_family_i40e, 3, "fewer addresses");
-	check_limit(&ps_family_mlx5, 3, "fewer addresses");
-	port.max_rules = 0;
+}
+
+/* Spelled out, "any" counts as what it became. */
+static void
+test_limit_of_addresses(void)
+{
+	static uint32_t addrs[100];
+	const struct ps_selector mix[] = {
+		selector(1, 0, 8009, 1), selector(2, 0, 8010, 1), selector(3, 9, 8011, 1)};
+
+	for (uint32_t i = 0; i < N(addrs); i++)
+		addrs[i] = htonl(0xc6336401u + i);
+	port.addr_be = addrs;
+	port.n_addrs = N(addrs);
+	check_refusal(&ps_family_iavf_ice, mix, N(mix), -ENOSPC, "tpu (any address UDP 8010)",
+		"second VF");
+	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "201 rules are needed, the device holds 128"));
+	CU_ASSERT_EQUAL(make(&ps_family_ice, mix, N(mix)), 0);
+	CU_ASSERT_EQUAL(plan.n_rules, 201);
+	ps_plan_free(&plan);
+	/* Those that need not be spelled out do not count. */
+	CU_ASSERT_EQUAL(make(&ps_family_iavf_ice, mix, 2), 0);
+	CU_ASSERT_EQUAL(plan.n_rules, 2);
+	ps_plan_free(&plan);
+	port.n_addrs = 0;
+	port.addr_be = NULL;
 }
 
 /* No rule ever leads to bnxt's queue 0, and nothing is spread over the queues of rules. */
@@ -370,7 +438,10 @@ main(void)
 		{"a set that only RSS over the port can serve", test_three_of_three},
 		{"any address", test_any_address},
 		{"any address spelled out beside exact ones", test_any_spelled_out},
+		{"any address in software", test_any_in_software},
+		{"drop rules in a physical function", test_drop_in_pf},
 		{"limits on rules", test_limits},
+		{"limits on rules spelled out", test_limit_of_addresses},
 		{"bnxt: never queue 0", test_bnxt_queue_zero},
 		{"what no family takes", test_refused_everywhere},
 		{"families without rules", test_software_families},
