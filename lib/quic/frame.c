@@ -248,6 +248,7 @@ ps_frame_parse(struct ps_frame *f, enum ps_pkt_type in, const uint8_t **p, const
 	if (!(allowed_in[in] & BIT(type)))
 		return PS_QUIC_PROTOCOL_VIOLATION;
 	r.p++;
+	f->wire_type = type;
 	if (__builtin_expect((type & ~7) == PS_FRAME_STREAM, 1)) {
 		good = parse_stream(f, type, &r);
 	} else {
@@ -418,6 +419,20 @@ ps_frame_stop_put(uint8_t *p, size_t cap, uint64_t id, uint64_t error)
 	*w++ = PS_FRAME_STOP_SENDING;
 	w += ps_varint_put(w, id);
 	w += ps_varint_put(w, error);
+	return w - p;
+}
+
+size_t
+ps_frame_reset_put(uint8_t *p, size_t cap, uint64_t id, uint64_t error, uint64_t final_size)
+{
+	uint8_t *w = p;
+
+	if (1 + ps_varint_size(id) + ps_varint_size(error) + ps_varint_size(final_size) > cap)
+		return 0;
+	*w++ = PS_FRAME_RESET_STREAM;
+	w += ps_varint_put(w, id);
+	w += ps_varint_put(w, error);
+	w += ps_varint_put(w, final_size);
 	return w - p;
 }
 

@@ -162,7 +162,7 @@ streams_check(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint6
 		break;
 	}
 	if (error != 0)
-		conn_close(q, c, false, error, f->type, "", now_ns);
+		conn_close(q, c, false, error, f->wire_type, "", now_ns);
 	return error == 0;
 }
 
@@ -242,14 +242,14 @@ partial_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64
 	if (s == NULL)
 		s = open_stream(q, c, f->stream.id, now_ns);
 	if (!final_size_ok(s, end, f->fin)) {
-		conn_close(q, c, false, PS_QUIC_FINAL_SIZE_ERROR, f->type, "", now_ns);
+		conn_close(q, c, false, PS_QUIC_FINAL_SIZE_ERROR, f->wire_type, "", now_ns);
 		return;
 	}
 	if (f->fin)
 		s->final_size = end;
 	seen = s->highest;
 	if (end > s->highest) {
-		if (!count_data(q, c, end - s->highest, f->type, now_ns))
+		if (!count_data(q, c, end - s->highest, f->wire_type, now_ns))
 			return;
 		s->highest = end;
 	}
@@ -281,7 +281,7 @@ stream_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_
 		partial_data(q, c, f, now_ns);
 		return;
 	}
-	if (!count_data(q, c, f->len, f->type, now_ns))
+	if (!count_data(q, c, f->len, f->wire_type, now_ns))
 		return;
 	q->packet.progress++;
 	give(q, c, f, &slot);
@@ -297,10 +297,10 @@ stream_reset(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64
 	if (finished(c, f->reset.id))
 		return;
 	if (size < seen || (s != NULL && s->final_size != NONE && s->final_size != size)) {
-		conn_close(q, c, false, PS_QUIC_FINAL_SIZE_ERROR, f->type, "", now_ns);
+		conn_close(q, c, false, PS_QUIC_FINAL_SIZE_ERROR, f->wire_type, "", now_ns);
 		return;
 	}
-	if (!count_data(q, c, size - seen, f->type, now_ns))
+	if (!count_data(q, c, size - seen, f->wire_type, now_ns))
 		return;
 	ps_drop(q->drops, PS_DROP_QUIC_STREAM_RESET);
 	if (s != NULL)

@@ -209,7 +209,8 @@ struct ps_ack {
 
 /* One decoded frame. Pointers lead into the packet. */
 struct ps_frame {
-	uint8_t type; /* STREAM types folded to PS_FRAME_STREAM; a PADDING run is one frame */
+	uint8_t type;      /* STREAM types folded to PS_FRAME_STREAM; a PADDING run is one frame */
+	uint8_t wire_type; /* as it came */
 	bool fin;
 	uint16_t len; /* bytes at data: STREAM, CRYPTO, NEW_TOKEN, close reason, NCID id */
 	const uint8_t *data;
@@ -266,6 +267,7 @@ size_t ps_frame_stream_fit(size_t cap, uint64_t id, uint64_t offset, size_t len)
 /* MAX_DATA, MAX_STREAMS_UNI, RETIRE_CONNECTION_ID: a type and one integer. */
 size_t ps_frame_varint_put(uint8_t *p, size_t cap, enum ps_frame_type type, uint64_t v);
 size_t ps_frame_stop_put(uint8_t *p, size_t cap, uint64_t id, uint64_t error);
+size_t ps_frame_reset_put(uint8_t *p, size_t cap, uint64_t id, uint64_t error, uint64_t final_size);
 /* NEW_CONNECTION_ID with Retire Prior To 0. */
 size_t ps_frame_ncid_put(uint8_t *p, size_t cap, uint64_t seq, const uint8_t *cid, size_t cid_len,
 	const uint8_t reset_token[16]);

@@ -391,7 +391,7 @@ row_42(void)
 	raw_send_stream(p, 2, 3000, 1096, false);
 	CU_ASSERT_EQUAL(s.closed, 0);
 	raw_send_stream(p, 6, 4095, 2, true);
-	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_FLOW_CONTROL_ERROR, 8));
+	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_FLOW_CONTROL_ERROR, 0x0f));
 	CU_ASSERT_PTR_NULL(raw_stream_of(&s, 6));
 	hostile_settle();
 }

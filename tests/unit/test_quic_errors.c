@@ -26,19 +26,19 @@ static const struct bad_frames {
 } bad_frames[] = {
 	{"empty stream", true, 5, 0, BYTES(0x0b, 2, 0)},
 	{"empty stream without length", true, 5, 0, BYTES(0x09, 2)},
-	{"beyond the stream window", false, 0x3, 8, BYTES(0x0e, 2, 0x50, 0x00, 1, 'x')},
+	{"beyond the stream window", false, 0x3, 0x0e, BYTES(0x0e, 2, 0x50, 0x00, 1, 'x')},
 	{"reset beyond the stream window", false, 0x3, 4, BYTES(0x04, 2, 0, 0x50, 0x01)},
-	{"over the stream limit", false, 0x4, 8, BYTES(0x0b, 0x40, 0x42, 1, 'x')},
+	{"over the stream limit", false, 0x4, 0x0b, BYTES(0x0b, 0x40, 0x42, 1, 'x')},
 	{"reset over the stream limit", false, 0x4, 4, BYTES(0x04, 0x40, 0x42, 0, 1)},
 	{"blocked over the stream limit", false, 0x4, 0x15, BYTES(0x15, 0x40, 0x42, 0)},
-	{"bidirectional stream", false, 0x4, 8, BYTES(0x0b, 0, 1, 'x')},
-	{"server's unidirectional stream", false, 0x5, 8, BYTES(0x0b, 3, 1, 'x')},
-	{"server's bidirectional stream", false, 0x5, 8, BYTES(0x0b, 1, 1, 'x')},
+	{"bidirectional stream", false, 0x4, 0x0b, BYTES(0x0b, 0, 1, 'x')},
+	{"server's unidirectional stream", false, 0x5, 0x0b, BYTES(0x0b, 3, 1, 'x')},
+	{"server's bidirectional stream", false, 0x5, 0x0b, BYTES(0x0b, 1, 1, 'x')},
 	{"MAX_STREAM_DATA of no stream", false, 0x5, 0x11, BYTES(0x11, 3, 0)},
 	{"STOP_SENDING of its own stream", false, 0x5, 0x05, BYTES(0x05, 2, 0)},
-	{"data beyond the end", false, 0x6, 8, BYTES(0x0f, 2, 10, 1, 'x', 0x0e, 2, 20, 1, 'x')},
-	{"two ends", false, 0x6, 8, BYTES(0x0f, 2, 10, 1, 'x', 0x0f, 2, 11, 1, 'x')},
-	{"end before data", false, 0x6, 8, BYTES(0x0e, 2, 10, 1, 'x', 0x0f, 2, 5, 1, 'x')},
+	{"data beyond the end", false, 0x6, 0x0e, BYTES(0x0f, 2, 10, 1, 'x', 0x0e, 2, 20, 1, 'x')},
+	{"two ends", false, 0x6, 0x0f, BYTES(0x0f, 2, 10, 1, 'x', 0x0f, 2, 11, 1, 'x')},
+	{"end before data", false, 0x6, 0x0f, BYTES(0x0e, 2, 10, 1, 'x', 0x0f, 2, 5, 1, 'x')},
 	{"reset at another end", false, 0x6, 4, BYTES(0x0f, 2, 10, 1, 'x', 0x04, 2, 0, 12)},
 	{"reset before data", false, 0x6, 4, BYTES(0x0e, 2, 10, 1, 'x', 0x04, 2, 0, 10)},
 	{"unknown frame", false, 0x7, 0x21, BYTES(0x21)},
@@ -176,7 +176,7 @@ test_beyond_connection_window(void)
 	p = raw_established(&s);
 	raw_send_stream(p, 2, 0, 1000, false);
 	raw_send_stream(p, 6, 2000, 1, false);
-	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_FLOW_CONTROL_ERROR, PS_FRAME_STREAM));
+	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_FLOW_CONTROL_ERROR, 0x0e));
 	raw_server_stop(&s);
 }
 
