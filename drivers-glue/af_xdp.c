@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ps_privilege.h"
 #include "ps_time.h"
 
 #define BUSY_WAIT_NS (3 * PS_SEC_NS)
@@ -179,7 +180,7 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 	y.ifindex = if_nametoindex(ifname);
 	y.promisc = flags & IFF_PROMISC;
 	y.own_fd = y.link_fd = -1;
-	y.allow_fd = y.deny_fd = y.count_fd = y.prog.fd = y.other.fd = -1;
+	y.allow_fd = y.deny_fd = y.count_fd = y.prog.fd = -1;
 
 	ret = ps_xdp_prog_open(y.ifindex, &p);
 	if (ret < 0)
@@ -333,40 +334,24 @@ ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, stru
 }
 
 int
-ps_xdp_deny(struct ps_xdp *x, const struct ps_deny *deny, struct ps_err *err)
-{
-	const uint32_t unused = 0;
-
-	for (uint32_t i = 0; i < deny->n; i++) {
-		if (bpf_map_update_elem(x->deny_fd, &deny->prefix[i], &unused, BPF_ANY) < 0)
-			return ps_fail(err, errno,
-				"interface %s: deny list of the XDP program, prefix %u of %u: %s",
-				x->ifname, i + 1, deny->n, strerror(errno));
-	}
-	return 0;
-}
-
-int
 ps_xdp_verify(
 	const struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err)
 {
 	struct ps_xdp_prog p;
-	int ret = ps_xdp_prog_open(x->ifindex, &p);
+	int ret = ps_xdp_prog_find(x->ifindex, &p);
 	uint32_t unused;
 
 	if (ret < 0)
 		return ps_fail(err, -ret, "interface %s: cannot look at its XDP program: %s",
 			x->ifname, strerror(-ret));
-	if (p.fd >= 0)
-		close(p.fd);
 	if (p.id == 0)
 		return ps_fail(
 			err, ENOENT, "interface %s: our XDP program was detached", x->ifname);
 	if (p.id != x->prog.id)
 		return ps_fail(err, EBUSY,
-			"interface %s: the XDP program \"%s\" (id %u) took the place of ours; `ip "
-			"link set dev %s xdp off` if it may go",
-			x->ifname, p.name, p.id, x->ifname);
+			"interface %s: another XDP program (id %u) took the place of ours; `ip "
+			"-d link show dev %s` names it, `ip link set dev %s xdp off` if it may go",
+			x->ifname, p.id, x->ifname, x->ifname);
 	for (uint32_t i = 0; i < n; i++)
 		if (bpf_map_lookup_elem(x->allow_fd, &keys[i], &unused) < 0)
 			return ps_fail(err, ESTALE,
@@ -378,10 +363,8 @@ int
 ps_xdp_reattach(struct ps_xdp *x, struct ps_err *err)
 {
 	struct ps_xdp_prog p;
-	int ret = ps_xdp_prog_open(x->ifindex, &p);
+	int ret = ps_xdp_prog_find(x->ifindex, &p);
 
-	if (ret == 0 && p.fd >= 0)
-		close(p.fd);
 	if (ret == 0 && p.id == x->prog.id)
 		return 0;
 	if (ret == 0)
@@ -389,37 +372,52 @@ ps_xdp_reattach(struct ps_xdp *x, struct ps_err *err)
 	if (ret == 0)
 		return 0;
 	return ps_fail(err, -ret,
-		"interface %s: our XDP program cannot be attached again: %s%s%s; `ip link set dev "
+		"interface %s: our XDP program cannot be attached again: %s%s; `ip link set dev "
 		"%s xdp off` makes room for it",
-		x->ifname, strerror(-ret), p.id != 0 ? ", there is " : "", p.name, x->ifname);
+		x->ifname, strerror(-ret), p.id != 0 ? ", there is another one" : "", x->ifname);
 }
 
 /* -- close -- */
 
+/* The driver takes off whatever program there is, somebody else's too, and cannot without this
+ * privilege. It complains of that, and of a link; no need to say so. */
 void
 ps_xdp_leave(struct ps_xdp *x)
 {
-	if (x->ifindex == 0 || x->prog.id == 0)
+	if (x->ifindex == 0)
 		return;
-	/* Nobody takes our place, and the driver's attempt to detach fails. No need to say so. */
-	if (x->link_fd >= 0) {
-		libbpf_set_print(NULL);
+	ps_privilege_use(~PS_CAP(CAP_NET_ADMIN));
+	libbpf_set_print(NULL);
+}
+
+static void
+take_off(const struct ps_xdp *x)
+{
+	struct ps_xdp_prog p;
+	int rc = ps_xdp_prog_find(x->ifindex, &p);
+
+	if (rc < 0 || p.id == 0)
 		return;
+	if (p.id == x->prog.id) {
+		rc = ps_xdp_prog_detach(x->ifindex, &x->prog);
+	} else if (ps_xdp_prog_open(x->ifindex, &p) == 0) {
+		/* Attached by the driver, in a start that failed before ps_xdp_attach(). */
+		rc = ps_xdp_prog_is_ours(&p) ? ps_xdp_prog_detach(x->ifindex, &p) : 0;
+		close(p.fd);
 	}
-	if (ps_xdp_prog_open(x->ifindex, &x->other) == 0 && x->other.fd >= 0 &&
-		x->other.id == x->prog.id) {
-		close(x->other.fd);
-		x->other.fd = -1;
-	}
+	if (rc < 0)
+		ps_log(PS_LOG_WARN,
+			"interface %s: our XDP program does not come off; `ip link set dev "
+			"%s xdp off`",
+			x->ifname, x->ifname);
 }
 
 void
 ps_xdp_close(struct ps_xdp *x)
 {
-	struct ps_xdp_prog p;
-
 	if (x->ifindex == 0)
 		return;
+	ps_privilege_use(~UINT64_C(0));
 	ps_xdp_disown_sockets(x);
 	if (x->beat != NULL)
 		munmap(x->beat, PS_STEER_QUEUES * sizeof(uint64_t));
@@ -430,18 +428,7 @@ ps_xdp_close(struct ps_xdp *x)
 	if (x->count_fd >= 0)
 		close(x->count_fd);
 	ps_xdp_unlink(x);
-	if (ps_xdp_prog_open(x->ifindex, &p) == 0 && p.fd >= 0) {
-		if (ps_xdp_prog_is_ours(&p) && ps_xdp_prog_detach(x->ifindex, &p) < 0)
-			ps_log(PS_LOG_WARN,
-				"interface %s: our XDP program does not come off; `ip link set dev "
-				"%s xdp off`",
-				x->ifname, x->ifname);
-		close(p.fd);
-	}
-	if (x->other.fd >= 0) {
-		ps_xdp_prog_attach(x->ifindex, &x->other); /* fails when it is still there */
-		close(x->other.fd);
-	}
+	take_off(x);
 	if (x->prog.fd >= 0)
 		close(x->prog.fd);
 	if (set_promisc(x->ifname, x->promisc) < 0)

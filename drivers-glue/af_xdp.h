@@ -17,12 +17,13 @@
  *   ps_xdp_claim_socket()   after each rte_eth_rx_queue_setup(), in order of the queues
  *   rte_eth_dev_start()
  *   ps_xdp_attach()
- *   ps_xdp_deny()           where there is a deny list
+ *   ps_xdp_deny()           where there is a deny list, and whenever it changes
  *   ps_xdp_allow()          now, and whenever the list of services changes
  *   ps_xdp_beat()           the worker of each queue, from its loop
- *   ps_xdp_verify()         as often as wanted: is our program there, and its list whole?
+ *   ps_xdp_verify(), ps_xdp_verify_deny()   as often as wanted: is our program there, and are its
+ *                           lists what they were made?
  *   ps_xdp_reattach()       when it is not
- *   ps_xdp_leave()          before rte_eth_dev_close(), which detaches the program whose ever it is
+ *   ps_xdp_leave()          before rte_eth_dev_close(), which would detach any program
  *   rte_eth_dev_close()
  *   ps_xdp_close()          also after a failure at any of the steps above
  *
@@ -53,7 +54,6 @@ struct ps_xdp {
 	bool driver_mode;         /* attached in the driver; false: generic, on the skb */
 	bool zero_copy;           /* every queue's socket, read back from the kernel */
 	struct ps_xdp_prog prog;  /* ours, id 0: not attached yet */
-	struct ps_xdp_prog other; /* somebody else's, found by ps_xdp_leave() */
 	uint32_t mode;            /* to ask for: XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE or 0 */
 	int own_fd, link_fd;      /* of ps_xdp_load() and ps_xdp_link(), or -1 */
 	char pin[48];             /* path of the pinned map of sockets, or "" */
@@ -90,6 +90,15 @@ int ps_xdp_try_zero_copy(const struct ps_xdp *x, struct ps_err *err);
 /* One queue, bound and closed again: 0, or why not. */
 int ps_xdp_try_queue(unsigned int ifindex, uint16_t queue, bool zero_copy);
 
+/* -- af_xdp_deny.c -- */
+
+/* Makes the program's deny list equal to deny (sorted, as loaded); new prefixes are added before
+ * old ones go, so that nobody who is on both gets in between. */
+int ps_xdp_deny(struct ps_xdp *x, const struct ps_deny *deny, struct ps_err *err);
+/* 0: it is equal. -ESTALE: it lacks a prefix, or has one that is not deny's. Others: could not be
+ * read. */
+int ps_xdp_verify_deny(const struct ps_xdp *x, const struct ps_deny *deny, struct ps_err *err);
+
 /* -- af_xdp_link.c -- */
 
 int ps_xdp_load(struct ps_xdp *x, struct ps_err *err);
@@ -118,9 +127,6 @@ int ps_xdp_attach(struct ps_xdp *x, struct ps_err *err);
 /* Makes the program's list equal to keys[n]; new ones are added before old ones go. */
 int ps_xdp_allow(struct ps_xdp *x, const struct ps_steer_key *keys, uint32_t n, struct ps_err *err);
 
-/* Gives the program its deny list, once. */
-int ps_xdp_deny(struct ps_xdp *x, const struct ps_deny *deny, struct ps_err *err);
-
 /* Worker of this queue (as numbered by the interface: first_queue + DPDK's queue). At least ten
  * times a second. */
 static inline void
@@ -142,8 +148,7 @@ int ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out);
 /* i: DPDK's number of the queue. -ENOENT: there is none. */
 int ps_xdp_queue_counts(const struct ps_xdp *x, uint16_t i, struct ps_xdp_queue_counts *out);
 
-/* Remembers a program that took our place, for ps_xdp_close() to put back. With a link of ours
- * there is none, and what the driver complains of at its close is meant to be. */
+/* From here to ps_xdp_close() the driver cannot take a program off, be it ours or another one. */
 void ps_xdp_leave(struct ps_xdp *x);
 
 /* Leaves the interface as it was found: our program off if it is still on, promiscuous mode

@@ -5,10 +5,13 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define LINE_BYTES 256
 
@@ -78,18 +81,67 @@ read_line(struct ps_deny *d, char *line, const char *file, unsigned int number, 
 	return 0;
 }
 
+/* Of a file only: opening a pipe would wait for its writer. */
+static int
+open_file(FILE **f, const char *file, struct ps_err *e)
+{
+	const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	int rc = fd < 0 ? errno : 0;
+
+	if (rc == 0 && fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+		rc = EINVAL;
+	if (rc == 0) {
+		*f = fdopen(fd, "r");
+		rc = *f != NULL ? 0 : errno;
+	}
+	if (rc == 0)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	return ps_fail(e, rc,
+		"deny list: cannot read %s: %s; give a file with one IPv4 prefix a line", file,
+		strerror(rc));
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	const struct ps_steer_prefix *x = a, *y = b;
+
+	if (x->addr_be != y->addr_be)
+		return x->addr_be < y->addr_be ? -1 : 1;
+	return x->bits < y->bits ? -1 : x->bits > y->bits;
+}
+
+static void
+sort(struct ps_deny *d)
+{
+	uint32_t n = 0;
+
+	qsort(d->prefix, d->n, sizeof(*d->prefix), compare);
+	for (uint32_t i = 0; i < d->n; i++)
+		if (n == 0 || compare(&d->prefix[n - 1], &d->prefix[i]) != 0)
+			d->prefix[n++] = d->prefix[i];
+	d->n = n;
+}
+
+bool
+ps_deny_has(const struct ps_deny *d, const struct ps_steer_prefix *p)
+{
+	return d->n > 0 && bsearch(p, d->prefix, d->n, sizeof(*p), compare) != NULL;
+}
+
 int
 ps_deny_load(struct ps_deny *d, const char *file, struct ps_err *e)
 {
-	FILE *f = fopen(file, "re");
 	char line[LINE_BYTES];
-	int rc = 0;
+	FILE *f;
+	int rc = open_file(&f, file, e);
 
 	*d = (struct ps_deny){0};
-	if (f == NULL)
-		return ps_fail(e, errno,
-			"deny list: cannot read %s: %s; give a file with one IPv4 prefix a line",
-			file, strerror(errno));
+	if (rc < 0)
+		return rc;
 	d->prefix = calloc(PS_STEER_DENIES, sizeof(*d->prefix));
 	if (d->prefix == NULL)
 		rc = ps_fail(e, ENOMEM, "out of memory");
@@ -100,6 +152,8 @@ ps_deny_load(struct ps_deny *d, const char *file, struct ps_err *e)
 	fclose(f);
 	if (rc < 0)
 		ps_deny_free(d);
+	else
+		sort(d);
 	return rc;
 }
 

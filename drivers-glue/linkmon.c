@@ -176,7 +176,7 @@ on_ethtool(struct ps_linkmon *m, const struct nlmsghdr *h)
 
 	if (h->nlmsg_type != m->family || mnl_nlmsg_get_payload_len(h) < sizeof(*g))
 		return 0;
-	/* The header is attribute 1 in each of the messages that are looked at. */
+	/* The header is attribute 1 in each of the messages. */
 	ps_nl_attrs(h, sizeof(*g), tb, ETHTOOL_A_FEATURES_ACTIVE);
 	ps_nl_nest(tb[ETHTOOL_A_FEATURES_HEADER], head, ETHTOOL_A_HEADER_DEV_INDEX);
 	if (ps_nl_u32(head[ETHTOOL_A_HEADER_DEV_INDEX]) != m->link.index)
@@ -189,7 +189,7 @@ on_ethtool(struct ps_linkmon *m, const struct nlmsghdr *h)
 	case ETHTOOL_MSG_CHANNELS_NTF:
 		return PS_LINK_CHANNELS;
 	}
-	return 0;
+	return PS_LINK_SETTINGS;
 }
 
 /* Changes, -ENOBUFS when some were lost, or another -errno. */
@@ -256,7 +256,7 @@ ps_link_change_text(int changes, char *text, size_t size)
 		"MAC address changed", "MTU changed", "bond or bridge changed",
 		"XDP program changed", "ntuple-filters turned off", "ntuple-filters turned on",
 		"offloads changed", "rings changed", "channels changed", "renamed",
-		"some announcements lost"};
+		"some announcements lost", "other settings changed"};
 	size_t at = 0;
 
 	if (size > 0)

@@ -30,7 +30,8 @@ enum ps_link_change {
 	PS_LINK_RINGS = 1 << 10,
 	PS_LINK_CHANNELS = 1 << 11,
 	PS_LINK_NAME = 1 << 12,
-	PS_LINK_MISSED = 1 << 13, /* the kernel could not queue all of it; state was read anew */
+	PS_LINK_MISSED = 1 << 13,   /* the kernel could not queue all of it; state was read anew */
+	PS_LINK_SETTINGS = 1 << 14, /* anything else that ethtool sets, RSS on newer kernels */
 };
 
 struct ps_linkmon {

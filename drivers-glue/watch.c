@@ -27,7 +27,7 @@ ps_watch_link(struct ps_watch *w, int changes)
 {
 	const int settings = PS_LINK_MTU | PS_LINK_MASTER | PS_LINK_XDP | PS_LINK_NTUPLE_OFF |
 			     PS_LINK_NTUPLE_ON | PS_LINK_FEATURES | PS_LINK_RINGS |
-			     PS_LINK_CHANNELS | PS_LINK_MISSED;
+			     PS_LINK_CHANNELS | PS_LINK_SETTINGS | PS_LINK_MISSED;
 
 	if ((changes & PS_LINK_GONE) != 0)
 		ps_watch_post(w, PS_WATCH_REMOVED);
@@ -45,10 +45,18 @@ say(const struct ps_watch *w, enum ps_watch_do action, const char *cause)
 	return (struct ps_watch_verdict){.action = action, .alarm = w->alarm, .cause = cause};
 }
 
+static void
+alarm_for(struct ps_watch *w, const char *cause)
+{
+	w->alarm = true;
+	w->cause = cause;
+}
+
 static struct ps_watch_verdict
 stop(struct ps_watch *w, const char *cause)
 {
-	w->alarm = w->stopped = true;
+	alarm_for(w, cause);
+	w->stopped = true;
 	return say(w, PS_WATCH_STOP, cause);
 }
 
@@ -68,7 +76,7 @@ static struct ps_watch_verdict
 lost(struct ps_watch *w, enum ps_watch_do action, const char *cause)
 {
 	w->losses++;
-	w->alarm = true;
+	alarm_for(w, cause);
 	w->healthy = 0;
 	if (w->on_loss == PS_LOSS_STOP)
 		return stop(w, cause);
@@ -87,7 +95,8 @@ recovery_began(struct ps_watch *w, uint64_t now_ns)
 	static const char cause[] = "the device recovers from an error, its rules are lost";
 
 	w->losses++;
-	w->alarm = w->recovering = true;
+	alarm_for(w, cause);
+	w->recovering = true;
 	w->healthy = 0;
 	w->act_ns = now_ns + PS_WATCH_RECOVERY_NS;
 	if (w->on_loss == PS_LOSS_STOP)
@@ -152,6 +161,7 @@ well(struct ps_watch *w)
 	bool was = w->alarm;
 
 	w->alarm = false;
+	w->cause = NULL;
 	if (w->healthy < PS_WATCH_HEALTHY && ++w->healthy == PS_WATCH_HEALTHY)
 		w->attempts = 0;
 	return say(w, PS_WATCH_NOTHING, was ? "rules are in place again" : NULL);
@@ -160,12 +170,14 @@ well(struct ps_watch *w)
 struct ps_watch_verdict
 ps_watch_observe(struct ps_watch *w, const struct ps_watch_sample *s, uint64_t now_ns)
 {
-	bool still = w->has_last && s->steered == w->steered && s->elsewhere > w->elsewhere;
+	const bool still = w->has_last && s->steered == w->steered && s->elsewhere > w->elsewhere;
+	const bool leaks = w->has_last && s->leaked > w->leaked;
 
 	w->due_ns = now_ns + w->period_ns;
 	w->has_last = true;
 	w->steered = s->steered;
 	w->elsewhere = s->elsewhere;
+	w->leaked = s->leaked;
 	if (w->stopped)
 		return say(w, PS_WATCH_NOTHING, NULL);
 	if (s->lost > 0)
@@ -175,6 +187,9 @@ ps_watch_observe(struct ps_watch *w, const struct ps_watch_sample *s, uint64_t n
 	if (still)
 		return lost(w, PS_WATCH_REINSTALL,
 			"packets arrive by another way while the rules take none");
+	if (leaks)
+		return lost(w, PS_WATCH_REINSTALL,
+			"the kernel gets packets that rules should take or drop");
 	if (!s->readback_failed) {
 		w->blind = 0;
 		return well(w);
@@ -184,8 +199,8 @@ ps_watch_observe(struct ps_watch *w, const struct ps_watch_sample *s, uint64_t n
 		w->blind++;
 	if (w->blind < 2)
 		return say(w, PS_WATCH_NOTHING, NULL);
-	w->alarm = true;
-	return say(w, PS_WATCH_NOTHING, w->blind == 2 ? "rules cannot be read back" : NULL);
+	alarm_for(w, "rules cannot be read back");
+	return say(w, PS_WATCH_NOTHING, w->blind == 2 ? w->cause : NULL);
 }
 
 struct ps_watch_verdict

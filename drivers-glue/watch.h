@@ -38,7 +38,7 @@ enum ps_watch_do {
 	PS_WATCH_NOTHING,
 	PS_WATCH_REINSTALL,  /* ps_flow_install(), kernel rules likewise */
 	PS_WATCH_RESET_PORT, /* stop, rte_eth_dev_reset(), bring up, then install */
-	PS_WATCH_STOP,       /* leave the traffic to the kernel */
+	PS_WATCH_STOP,       /* end: the traffic is the kernel's, or nobody's */
 };
 
 struct ps_watch_verdict {
@@ -53,7 +53,10 @@ struct ps_watch_sample {
 	bool readback_failed;        /* could not be asked: an alarm when it repeats */
 	bool kernel_differs;         /* a kernel setting or rule is not what was installed */
 	uint64_t steered, elsewhere; /* packets of ours that rules took, and that came by another
-				      * way (mis-steered, or to the kernel's stack) */
+				      * way while they need not (mis-steered, or passed on by the
+				      * XDP program) */
+	uint64_t leaked;             /* and that the kernel's stack got although a rule should have
+				      * taken or dropped them all */
 };
 
 struct ps_watch {
@@ -68,8 +71,9 @@ struct ps_watch {
 	uint8_t attempts;       /* re-installs without PS_WATCH_HEALTHY good periods since */
 	uint8_t healthy, blind; /* periods in a row */
 	bool has_last;
-	uint64_t steered, elsewhere; /* of the last sample */
-	uint64_t losses, reinstalls; /* telemetry */
+	uint64_t steered, elsewhere, leaked; /* of the last sample */
+	uint64_t losses, reinstalls;         /* telemetry */
+	const char *_Atomic cause;           /* of the alarm, static, or NULL; telemetry: ro */
 };
 
 #define PS_WATCH_ATTEMPTS    3

@@ -35,7 +35,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, PS_STEER_DENIES);
+	__uint(max_entries, 2 * PS_STEER_DENIES);
 	__type(key, struct ps_steer_prefix);
 	__type(value, __u32);
 } ps_deny SEC(".maps");

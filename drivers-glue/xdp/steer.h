@@ -23,7 +23,7 @@
 #define PS_STEER_QUEUES 64
 #define PS_STEER_KEYS   4096 /* the map has room for twice as many: new ones before old ones go */
 
-#define PS_STEER_DENIES 65536
+#define PS_STEER_DENIES 65536 /* likewise */
 
 /* A queue whose last beat is older belongs to the kernel. */
 #define PS_STEER_STALE_NS 1000000000ull

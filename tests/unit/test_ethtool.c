@@ -472,6 +472,11 @@ test_announcements(void)
 	CU_ASSERT_EQUAL(ps_setting_set(TAP, "mtu", "1300", &err), 0);
 	CU_ASSERT_EQUAL(changes_of(&m) & PS_LINK_MTU, 0);
 	ps_linkmon_close(&m);
+	/* A setting that has no name here: told all the same. */
+	CU_ASSERT_EQUAL_FATAL(ps_linkmon_open(&m, TAP, &err), 0);
+	CU_ASSERT_EQUAL(ps_setting_set(TAP, "coalesce", "rx-frames=9", &err), 0);
+	CU_ASSERT_EQUAL(changes_of(&m), PS_LINK_SETTINGS);
+	ps_linkmon_close(&m);
 }
 
 static void

@@ -369,6 +369,43 @@ test_denied(void)
 	ps_deny_free(&d);
 }
 
+/* The kernel's list is compared whole: what is missing and what is too many. */
+static void
+test_deny_changed(void)
+{
+	static const char text[] = "10.9.0.0/16\n192.0.2.0/24\n10.9.1.0/24\n192.0.2.0/24\n";
+	static const char other[] = "198.51.100.0/24\n10.9.1.0/24\n";
+	const struct ps_steer_prefix inner = {.bits = 24, .addr_be = htonl(0x0a090100)};
+	const struct ps_steer_prefix wider = {.bits = 8, .addr_be = htonl(0x0a000000)};
+	const struct ps_deny none = {0};
+	const uint32_t value = 0;
+	struct ps_deny d, next;
+
+	CU_ASSERT_EQUAL_FATAL(load_deny(&d, text, sizeof(text) - 1), 0);
+	CU_ASSERT_EQUAL(d.n, 3);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &none, &deny_err), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &d, &deny_err), -ESTALE);
+	CU_ASSERT_EQUAL_FATAL(ps_xdp_deny(&xdp, &d, NULL), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &d, &deny_err), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &none, &deny_err), -ESTALE);
+	/* Its addresses would still be denied, by the prefix around it. */
+	CU_ASSERT_EQUAL(bpf_map_delete_elem(xdp.deny_fd, &inner), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &d, &deny_err), -ESTALE);
+	CU_ASSERT_EQUAL(bpf_map_update_elem(xdp.deny_fd, &wider, &value, BPF_ANY), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &d, &deny_err), -ESTALE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(deny_err.text, "10.0.0.0/8"));
+	CU_ASSERT_EQUAL(ps_xdp_deny(&xdp, &d, NULL), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &d, &deny_err), 0);
+	/* Another list in its place: exactly that one. */
+	CU_ASSERT_EQUAL_FATAL(load_deny(&next, other, sizeof(other) - 1), 0);
+	CU_ASSERT_EQUAL(ps_xdp_deny(&xdp, &next, NULL), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &next, &deny_err), 0);
+	CU_ASSERT_EQUAL(ps_xdp_deny(&xdp, &none, NULL), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &none, &deny_err), 0);
+	ps_deny_free(&next);
+	ps_deny_free(&d);
+}
+
 static void
 test_deny_lines(void)
 {
@@ -391,6 +428,16 @@ test_deny_lines(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(deny_err.text, ":1: "));
 	CU_ASSERT_EQUAL(ps_deny_load(&d, "/nonexistent/list", &deny_err), -ENOENT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(deny_err.text, "/nonexistent/list"));
+	/* Not a file: reading might wait for ever. */
+	CU_ASSERT_EQUAL(ps_deny_load(&d, "/dev/zero", &deny_err), -EINVAL);
+}
+
+static int
+compare_addrs(const void *a, const void *b)
+{
+	const struct ps_steer_prefix *x = a, *y = b;
+
+	return x->addr_be < y->addr_be ? -1 : x->addr_be > y->addr_be;
 }
 
 /* As many as there may be are all in the program; one more is refused with its line. */
@@ -413,9 +460,16 @@ test_deny_limit(void)
 	CU_ASSERT_EQUAL_FATAL(load_deny(&d, text, whole), 0);
 	CU_ASSERT_EQUAL(d.n, PS_STEER_DENIES);
 	CU_ASSERT_EQUAL(ps_xdp_deny(&xdp, &d, NULL), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &d, NULL), 0);
+	/* Another full list in the place of this one: there is room for both meanwhile. */
+	for (uint32_t i = 0; i < PS_STEER_DENIES; i++)
+		d.prefix[i].addr_be = htonl(0x0c000000 + i);
+	qsort(d.prefix, d.n, sizeof(d.prefix[0]), compare_addrs);
+	CU_ASSERT_EQUAL(ps_xdp_deny(&xdp, &d, &deny_err), 0);
+	CU_ASSERT_EQUAL(ps_xdp_verify_deny(&xdp, &d, NULL), 0);
 	allow_usual();
 	for (uint32_t i = 0; i < PS_STEER_DENIES; i += 4095) {
-		struct frame f = from(0x0b000000 + i, PORT);
+		struct frame f = from(0x0c000000 + i, PORT);
 
 		beat_now();
 		CU_ASSERT_EQUAL(way(&f), PS_STEER_DENIED);
@@ -486,6 +540,7 @@ main(void)
 		{"multicast and broadcast are the kernel's", test_groups},
 		{"truncated headers are the kernel's", test_truncated},
 		{"denied sources lose a service's datagrams, nothing else", test_denied},
+		{"a deny list that somebody changed is found out", test_deny_changed},
 		{"bad lines of a deny list are named", test_deny_lines},
 		{"a deny list has its limit", test_deny_limit},
 		CU_TEST_INFO_NULL,

@@ -3,6 +3,7 @@
 
 #include <CUnit/Basic.h>
 #include <errno.h>
+#include <string.h>
 
 #include "linkmon.h"
 #include "ps_time.h"
@@ -119,6 +120,40 @@ test_counters_stand_still(void)
 		check(period(&good), PS_WATCH_NOTHING, false);
 }
 
+/* Packets that a rule should take or drop, and that the kernel gets: whatever the rules take
+ * meanwhile, and whenever within a period it begins, noticed within two. */
+static void
+test_leak(void)
+{
+	for (unsigned int percent = 0; percent < 100; percent += 10) {
+		enum ps_watch_do action = PS_WATCH_NOTHING;
+		uint64_t began;
+
+		begin(PS_LOSS_REINSTALL);
+		/* Of the time before the first look: counted, and not held against the rules. */
+		good.leaked = 7;
+		check(period(&good), PS_WATCH_NOTHING, false);
+		began = now + PERIOD * percent / 100;
+		for (int i = 0; i < 2 && action == PS_WATCH_NOTHING; i++) {
+			good.steered += 100;
+			good.leaked += i > 0 || percent > 0;
+			action = period(&good).action;
+		}
+		CU_ASSERT_EQUAL(action, PS_WATCH_REINSTALL);
+		CU_ASSERT_TRUE(now <= began + 2 * PERIOD);
+		CU_ASSERT_PTR_NOT_NULL(strstr(w.cause, "the kernel gets packets"));
+		/* What came until the rules were there again says nothing of the new ones. */
+		ps_watch_done(&w, PS_WATCH_REINSTALL, 0, now);
+		good.leaked += 50;
+		check(period(&good), PS_WATCH_NOTHING, false);
+		CU_ASSERT_PTR_NULL(w.cause);
+	}
+	begin(PS_LOSS_STOP);
+	period(&good);
+	good.leaked++;
+	check(period(&good), PS_WATCH_STOP, true);
+}
+
 static void
 test_reset(void)
 {
@@ -178,7 +213,7 @@ test_link(void)
 {
 	static const int look[] = {PS_LINK_NTUPLE_OFF, PS_LINK_XDP, PS_LINK_DOWN | PS_LINK_UP,
 		PS_LINK_MTU, PS_LINK_MASTER, PS_LINK_CHANNELS, PS_LINK_RINGS, PS_LINK_FEATURES,
-		PS_LINK_MISSED};
+		PS_LINK_SETTINGS, PS_LINK_MISSED};
 
 	begin(PS_LOSS_REINSTALL);
 	ps_watch_link(&w, 0);
@@ -283,6 +318,7 @@ main(void)
 		{"lost rules are installed again", test_lost_rules},
 		{"on_rule_loss = stop", test_stop},
 		{"counters stand still while packets arrive elsewhere", test_counters_stand_still},
+		{"the kernel gets what rules should take", test_leak},
 		{"reset", test_reset},
 		{"recovery", test_recovery},
 		{"removal", test_removed},
