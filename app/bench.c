@@ -157,7 +157,7 @@ run_open(struct bench *b, struct ps_bench_result *r, const volatile sig_atomic_t
 				sample[i] = sealed[i].bytes + hdr - 2 + 4;
 			}
 			start_ns = ps_now_ns();
-			ps_hp_masks(hp, sample, mask, BURST);
+			ps_hp_masks(p, hp, sample, mask, BURST);
 			for (unsigned int i = 0; i < BURST; i++) {
 				uint8_t *pkt = sealed[i].bytes;
 

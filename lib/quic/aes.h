@@ -98,7 +98,7 @@ ps_aes_decrypt(const struct ps_aes_key *a, __m128i block)
 
 #define PS_AES_LANES 4 /* key and block of each lane stay in the 16 registers of SSE */
 
-/* One block each under PS_AES_LANES different raw keys: keys are expanded on the way and the lanes
+/* One block each under PS_AES_LANES raw keys: keys are expanded on the way and the lanes
  * hide each other's latency. block: in and out. */
 static inline void
 ps_aes_encrypt_lanes(const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AES_LANES])
@@ -119,6 +119,20 @@ ps_aes_encrypt_lanes(const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AE
 		k[j] = ps_aes_next_key(k[j], PS_AES_ROUNDS - 1);
 		block[j] = _mm_aesenclast_si128(block[j], k[j]);
 	}
+}
+
+/* The same with the keys expanded before. */
+static inline void
+ps_aes_encrypt_expanded_lanes(
+	const struct ps_aes_key *const key[PS_AES_LANES], __m128i block[PS_AES_LANES])
+{
+	for (unsigned int j = 0; j < PS_AES_LANES; j++)
+		block[j] = _mm_xor_si128(block[j], key[j]->round[0]);
+	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
+		for (unsigned int j = 0; j < PS_AES_LANES; j++)
+			block[j] = _mm_aesenc_si128(block[j], key[j]->round[i]);
+	for (unsigned int j = 0; j < PS_AES_LANES; j++)
+		block[j] = _mm_aesenclast_si128(block[j], key[j]->round[PS_AES_ROUNDS]);
 }
 
 /* The same under AES-256 keys, of 32 bytes. */

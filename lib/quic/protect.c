@@ -26,6 +26,12 @@ _Static_assert(
 	sizeof(struct ps_pkt_key) == 80 && offsetof(struct ps_pkt_key, hp) + 16 <= CACHE_LINE,
 	"the key of a packet takes few cache lines");
 
+/* A key expanded: for the payload, and of AES-128 for the header too. */
+struct key_line {
+	struct gcm_key_data gcm;
+	struct ps_aes_key hp;
+} __attribute__((aligned(CACHE_LINE)));
+
 struct ps_protect {
 	/* The library's code for this processor, of GCM by suite. These functions keep nothing in
 	 * the manager, so that it is given back once they are known. */
@@ -42,7 +48,7 @@ struct ps_protect {
 	struct chacha20_poly1305_context_data chacha;
 	struct ps_aes_key cid_make, cid_read, reset, random;
 	struct gcm_key_data retry, token;
-	struct gcm_key_data line[];
+	struct key_line line[];
 };
 
 static bool
@@ -72,7 +78,7 @@ take_functions(struct ps_protect *p)
 size_t
 ps_protect_footprint(uint32_t cache_keys)
 {
-	return sizeof(struct ps_protect) + (size_t)cache_keys * sizeof(struct gcm_key_data);
+	return sizeof(struct ps_protect) + (size_t)cache_keys * sizeof(struct key_line);
 }
 
 struct ps_protect *
@@ -164,9 +170,10 @@ same_block(__m128i a, __m128i b)
  * key after keeps an all-zero key from matching a line never used. A key of one size does not begin
  * like one of the other, because a hash made them all. */
 static inline bool
-holds(const struct gcm_key_data *line, const struct ps_pkt_key *k)
+holds(const struct key_line *line, const struct ps_pkt_key *k)
 {
-	const __m128i *round = (const __m128i *)line->expanded_keys, *key = (const void *)k->key;
+	const __m128i *round = (const __m128i *)line->gcm.expanded_keys;
+	const __m128i *key = (const void *)k->key;
 
 	if (!same_block(_mm_load_si128(&round[0]), _mm_loadu_si128(&key[0])))
 		return false;
@@ -179,15 +186,17 @@ holds(const struct gcm_key_data *line, const struct ps_pkt_key *k)
 static inline const struct gcm_key_data *
 expanded(struct ps_protect *p, struct ps_pkt_key *k)
 {
-	struct gcm_key_data *line = &p->line[k->cached & p->mask];
+	struct key_line *line = &p->line[k->cached & p->mask];
 
 	if (__builtin_expect(holds(line, k), 1))
-		return line;
+		return &line->gcm;
 	k->cached = p->next++ & p->mask;
 	line = &p->line[k->cached];
-	p->pre[k->suite](k->key, line);
+	p->pre[k->suite](k->key, &line->gcm);
+	if (k->suite == PS_AES_128_GCM_SHA256)
+		ps_aes_expand(&line->hp, k->hp);
 	p->expansions++;
-	return line;
+	return &line->gcm;
 }
 
 void
@@ -195,8 +204,19 @@ ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
 {
 	const char *line = (const char *)&p->line[k->cached & p->mask];
 
-	for (size_t i = 0; i < sizeof(p->line[0]); i += CACHE_LINE)
+	for (size_t i = 0; i < sizeof(p->line[0].gcm); i += CACHE_LINE)
 		__builtin_prefetch(line + i);
+}
+
+void
+ps_hp_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
+{
+	const struct key_line *line = &p->line[k->cached & p->mask];
+	const char *hp = (const char *)&line->hp;
+
+	__builtin_prefetch(line);
+	for (size_t i = 0; i < sizeof(line->hp); i += CACHE_LINE)
+		__builtin_prefetch(hp + i);
 }
 
 /* Section 5.3: the IV xor the packet number. */
@@ -213,11 +233,11 @@ tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AEAD_TAG])
 	return same_block(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
 }
 
-/* Up to four packets that are not all of AES-128. Each suite among them does all lanes, of which
- * those of its own are taken; lanes beyond the last packet repeat it. */
+/* Masks of up to four packets from raw keys of any suites. Each suite among them does all lanes, of
+ * which those of its own are taken; lanes beyond the last packet repeat it. */
 __attribute__((noinline)) static void
-mixed_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
-	uint8_t masks[][5], unsigned int n)
+raw_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[], uint8_t masks[][5],
+	unsigned int n)
 {
 	__m128i block[PS_SUITES][PS_AES_LANES];
 	const uint8_t *key[PS_AES_LANES];
@@ -241,29 +261,45 @@ mixed_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[
 		memcpy(masks[j], &block[keys[j]->suite][j], 5);
 }
 
+/* Masks of up to four packets whose expanded keys are at hand; false when one's is not. Nothing is
+ * expanded here: a key that took another's place among these four would spoil its mask. */
+static inline bool
+cached_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
+	const uint8_t *const samples[], __m128i block[PS_AES_LANES], unsigned int n)
+{
+	const struct ps_aes_key *lane[PS_AES_LANES];
+	bool all = true;
+
+	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+		const struct ps_pkt_key *k = keys[j < n ? j : n - 1];
+		const struct key_line *line = &p->line[k->cached & p->mask];
+
+		all &= holds(line, k);
+		lane[j] = &line->hp;
+		block[j] = _mm_loadu_si128((const void *)samples[j < n ? j : n - 1]);
+	}
+	if (!all)
+		return false;
+	ps_aes_encrypt_expanded_lanes(lane, block);
+	return true;
+}
+
 void
-ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
-	uint8_t masks[][5], unsigned int n)
+ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
+	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i += PS_AES_LANES) {
-		const uint8_t *key[PS_AES_LANES];
+		unsigned int lanes = n - i < PS_AES_LANES ? n - i : PS_AES_LANES, other = 0;
 		__m128i block[PS_AES_LANES];
-		unsigned int other = 0; /* not 0: a suite other than the first */
 
-		for (unsigned int j = 0; j < PS_AES_LANES; j++) {
-			unsigned int at = i + j < n ? i + j : n - 1;
-
-			key[j] = keys[at]->hp;
-			block[j] = _mm_loadu_si128((const void *)samples[at]);
-			other |= keys[at]->suite;
-		}
-		if (__builtin_expect(other != PS_AES_128_GCM_SHA256, 0)) {
-			mixed_masks(keys + i, samples + i, masks + i,
-				n - i < PS_AES_LANES ? n - i : PS_AES_LANES);
+		for (unsigned int j = 0; j < lanes; j++)
+			other |= keys[i + j]->suite; /* not 0: one that is not AES-128 */
+		if (__builtin_expect(other != PS_AES_128_GCM_SHA256, 0) ||
+			!cached_masks(p, keys + i, samples + i, block, lanes)) {
+			raw_masks(keys + i, samples + i, masks + i, lanes);
 			continue;
 		}
-		ps_aes_encrypt_lanes(key, block);
-		for (unsigned int j = 0; j < PS_AES_LANES && i + j < n; j++)
+		for (unsigned int j = 0; j < lanes; j++)
 			memcpy(masks[i + j], &block[j], 5);
 	}
 }
@@ -306,7 +342,7 @@ ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, s
 		p->seal[k->suite](expanded(p, k), &p->ctx, text, text, text_len, nonce, pkt,
 			hdr_len, text + text_len, PS_AEAD_TAG);
 	}
-	ps_hp_masks(keys, samples, mask, 1);
+	ps_hp_masks(p, keys, samples, mask, 1);
 	pkt[0] ^= mask[0][0] & (pkt[0] & 0x80 ? 0x0f : 0x1f);
 	for (unsigned int i = 0; i < pn_len; i++)
 		pn_at[i] ^= mask[0][1 + i];

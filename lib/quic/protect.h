@@ -4,7 +4,7 @@
 /* Packet protection (RFC 9001 section 5), connection ids and Retry tokens: everything that needs a
  * cipher. protect.c names intel-ipsec-mb, hkdf.c names nettle, and no other file names either.
  *
- * A connection keeps raw keys (80 bytes a direction). Expanded keys of AES (1 KB and more) live in
+ * A connection keeps raw keys (80 bytes a direction). Expanded keys of AES (1.2 KB) live in
  * a bounded cache of the ps_protect that all connections of one thread share: they are made once
  * and reused until another connection needs the place. ChaCha20 has none. One thread per
  * ps_protect; no allocation. */
@@ -57,9 +57,9 @@ void ps_pkt_key_wipe(struct ps_pkt_key *k);
 /* -- packets, sections 5.3 and 5.4 -- */
 
 /* Header-protection masks for n packets of any suites, one block of AES or ChaCha20 each (sections
- * 5.4.3 and 5.4.4); inline, no library. */
-void ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
-	uint8_t masks[][5], unsigned int n);
+ * 5.4.3 and 5.4.4); no library. Expanded keys are used where p holds them; none is made here. */
+void ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
+	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n);
 
 /* Opens in place: aad_len header bytes at pkt, then clear_len bytes of text, then the tag. Compares
  * the tag in constant time. False when it does not verify; the text is then garbage. */
@@ -70,8 +70,9 @@ bool ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *p
  * text_len >= 4, or there is nothing to sample (section 5.4.2): pad. */
 void ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
 	unsigned int pn_len, size_t text_len);
-/* Brings the cache line of an expanded key closer; call a few packets ahead of ps_open. */
+/* Bring closer what ps_open and ps_hp_masks read of an expanded key; call a few packets ahead. */
 void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k);
+void ps_hp_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k);
 
 /* Section 5.8: tag over the Retry pseudo-packet. retry: the packet without its tag, len <=
  * PS_UDP_PAYLOAD_MAX. */

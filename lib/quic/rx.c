@@ -90,7 +90,7 @@ packet_open(struct ps_quic *q, struct ps_pkt_key *k, uint64_t next, uint8_t *pkt
 	uint8_t mask[1][5];
 	size_t aad_len;
 
-	ps_hp_masks(&key, &sample, mask, 1);
+	ps_hp_masks(q->protect_long, &key, &sample, mask, 1);
 	aad_len = h->pn_offset + unmask(pkt, h->pn_offset, 0x0f, mask[0], pn);
 	*pn = ps_pn_decode(next, *pn, (pkt[0] & 3u) + 1);
 	*text_len = h->size - aad_len - PS_AEAD_TAG;
@@ -364,7 +364,7 @@ short_select(struct ps_quic *q, struct burst *b)
 }
 
 static void
-short_unprotect(struct burst *b)
+short_unprotect(struct ps_quic *q, struct burst *b)
 {
 	const struct ps_pkt_key *keys[PS_QUIC_BURST];
 	const uint8_t *samples[PS_QUIC_BURST];
@@ -375,7 +375,7 @@ short_unprotect(struct burst *b)
 		keys[i] = &b->p[i].c->rx;
 		samples[i] = b->p[i].pkt + pn_offset + 4;
 	}
-	ps_hp_masks(keys, samples, masks, b->n);
+	ps_hp_masks(q->protect, keys, samples, masks, b->n);
 	for (unsigned int i = 0; i < b->n; i++) {
 		struct short_packet *s = &b->p[i];
 		unsigned int pn_len = unmask(s->pkt, pn_offset, 0x1f, masks[i], &s->pn);
@@ -441,7 +441,7 @@ ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int
 		datagram_receive(q, &b, dg[i], now_ns);
 	short_select(q, &b);
 	if (b.n > 0) {
-		short_unprotect(&b);
+		short_unprotect(q, &b);
 		short_receive(q, &b, now_ns);
 	}
 	b.established_served = true;

@@ -49,8 +49,8 @@ bool __wrap_ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uin
 	size_t aad_len, size_t clear_len);
 void __wrap_ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
 	size_t hdr_len, unsigned int pn_len, size_t text_len);
-void __wrap_ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
-	uint8_t masks[][5], unsigned int n);
+void __wrap_ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
+	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n);
 void __wrap_ps_cid_make(
 	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN]);
 bool __wrap_ps_cid_read(
@@ -92,9 +92,10 @@ __wrap_ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t 
 }
 
 void
-__wrap_ps_hp_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
-	uint8_t masks[][5], unsigned int n)
+__wrap_ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
+	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n)
 {
+	(void)p;
 	(void)keys;
 	for (unsigned int i = 0; i < n; i++)
 		memset(masks[i], samples[i][PS_HP_SAMPLE - 1] & 0, sizeof(masks[i]));

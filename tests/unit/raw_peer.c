@@ -353,7 +353,7 @@ packet_in(struct raw_peer *p, const struct ps_pkt_hdr *h, uint8_t *pkt)
 		p->undecoded++;
 		return;
 	}
-	ps_hp_masks(&key, &sample, mask, 1);
+	ps_hp_masks(p->protect, &key, &sample, mask, 1);
 	pkt[0] ^= mask[0][0] & (level == PS_LEVEL_APP ? 0x1f : 0x0f);
 	pn_len = (pkt[0] & 3u) + 1;
 	for (size_t i = 0; i < pn_len; i++)

@@ -94,7 +94,7 @@ unmask(const struct ps_pkt_key *k, uint8_t *pkt, size_t pn_at)
 	uint8_t mask[1][5];
 	unsigned int pn_len;
 
-	ps_hp_masks(keys, samples, mask, 1);
+	ps_hp_masks(protect, keys, samples, mask, 1);
 	pkt[0] ^= mask[0][0] & (pkt[0] & 0x80 ? 0x0f : 0x1f);
 	pn_len = (pkt[0] & 3) + 1;
 	for (unsigned int i = 0; i < pn_len; i++)
@@ -153,7 +153,7 @@ test_a2_client_initial(void)
 	ps_seal(protect, &client, 2, pkt, hdr_len, 4, 1162);
 	CU_ASSERT(equals_hex(pkt, sizeof(pkt), rfc9001_a2_packet));
 	CU_ASSERT(equals_hex(pkt + 22, 16, "d1b1c98dd7689fb8ec11d242b123dc9b"));
-	ps_hp_masks(keys, samples, mask, 1);
+	ps_hp_masks(protect, keys, samples, mask, 1);
 	CU_ASSERT(equals_hex(mask[0], 5, "437b9aec36"));
 
 	CU_ASSERT_EQUAL(unmask(&client, pkt, 18), 4);
@@ -205,7 +205,7 @@ test_a5_chacha(void)
 		k.hp, 32, "25a282b9e82f06f21f488917a4fc8f1b73573685608597d0efcb076b0ab7a7a4"));
 	ps_seal(protect, &k, pn, pkt, 4, 3, len - 4);
 	CU_ASSERT(equals_hex(pkt, sizeof(pkt), "4cfe4189655e5cd55c41f69080575d7999c25a5bfb"));
-	ps_hp_masks(keys, samples, mask, 1);
+	ps_hp_masks(protect, keys, samples, mask, 1);
 	CU_ASSERT(equals_hex(mask[0], 5, "aefefe7d03"));
 	CU_ASSERT_EQUAL(unmask(&k, pkt, 1), 3);
 	CU_ASSERT(ps_open(protect, &k, pn, pkt, 4, 1));
@@ -418,15 +418,16 @@ test_corruption(void)
 }
 
 /* Every count, so that every remainder of the interleaving is seen, with different keys, of one
- * suite and mixed. */
+ * suite and mixed; of more and more keys the expanded form is cached. */
 static void
 test_masks(void)
 {
 	enum { N = 11, MIXES = PS_SUITES + 8 };
+	struct ps_protect *p = make_protect(16);
 	struct ps_pkt_key key[N];
 	const struct ps_pkt_key *keys[N];
 	const uint8_t *samples[N];
-	uint8_t sample[N][16], one[N][5], many[N + 1][5];
+	uint8_t sample[N][16], one[N][5], many[N + 1][5], pkt[64] = {0x41};
 
 	for (unsigned int mix = 0; mix < MIXES; mix++) {
 		for (unsigned int i = 0; i < N; i++) {
@@ -440,11 +441,17 @@ test_masks(void)
 		}
 		for (unsigned int n = 0; n <= N; n++) {
 			memset(many, 0xee, sizeof(many));
-			ps_hp_masks(keys, samples, many, n);
+			ps_hp_masks(p, keys, samples, many, n);
 			CU_ASSERT(memcmp(many, one, n * 5) == 0);
 			CU_ASSERT(many[n][0] == 0xee && many[n][4] == 0xee);
+			if (n < N)
+				ps_seal(p, &key[n], 1, pkt, 10, 2, 30);
+			ps_hp_masks(p, keys, samples, many, n);
+			CU_ASSERT(memcmp(many, one, n * 5) == 0);
 		}
 	}
+	ps_protect_wipe(p);
+	free(p);
 }
 
 /* A packet sealed by a ps_protect of its own, so that no shared cache can hide a wrong key. */
