@@ -13,8 +13,9 @@
 #define PORT       1000
 
 struct actor_world actor;
+static struct actor_packet packets[ACTOR_PACKETS];
 
-void __wrap_ps_protect_random(struct ps_protect *p, void *out, size_t len);
+__typeof__(ps_protect_random) __wrap_ps_protect_random;
 
 void
 __wrap_ps_protect_random(struct ps_protect *p, void *out, size_t len)
@@ -213,7 +214,7 @@ end_start(struct actor_end *e, bool server)
 	c.tls = (struct ps_tls *)&e->tls;
 	actor_tls_start(&e->tls, server, server ? HANDSHAKES : 6);
 	e->tls.suite = actor.o.suite;
-	e->tls.slow = server && actor.o.slow_tls;
+	e->tls.fake.slow = server && actor.o.slow_tls;
 	e->tls.hello_bytes = actor.o.long_hello ? 1900 : 300;
 	if (server)
 		c.sink = (struct ps_sink){NULL, sink_reserve, sink_data, sink_abandon, sink_room};
@@ -242,7 +243,11 @@ actor_start(const struct actor_options *o)
 {
 	struct actor_end server = actor.server, client = actor.client;
 
-	memset(&actor, 0, sizeof(actor));
+	memset(&actor, 0, offsetof(struct actor_world, slot));
+	for (unsigned int i = 0; i < ACTOR_SLOTS; i++)
+		actor.slot[i].used = false;
+	for (unsigned int i = 0; i < ACTOR_PACKETS; i++)
+		actor.packet[i] = &packets[i];
 	actor.o = *o;
 	actor.now_ns = 1000 * PS_SEC_NS;
 	actor.server = server;
@@ -251,6 +256,7 @@ actor_start(const struct actor_options *o)
 	memset(&actor.server.drops, 0, sizeof(actor.server.drops));
 	end_start(&actor.server, true);
 	end_start(&actor.client, false);
+	actor.random = 0; /* creation took some */
 }
 
 void
@@ -319,18 +325,26 @@ actor_put(bool to_server, unsigned int address, unsigned int client, const uint8
 
 	if (actor.n_packets == ACTOR_PACKETS)
 		actor_drop(0, 1);
-	to = &actor.packet[actor.n_packets++];
-	*to = (struct actor_packet){
-		.to_server = to_server, .address = address, .client = client, .len = (uint16_t)len};
+	to = actor.packet[actor.n_packets++];
+	to->to_server = to_server;
+	to->foreign = false;
+	to->ecn = 0;
+	to->address = address;
+	to->client = client;
+	to->len = (uint16_t)len;
 	memcpy(to->bytes, p, len);
 }
 
 void
 actor_drop(unsigned int at, unsigned int n)
 {
+	struct actor_packet *gone[ACTOR_PACKETS];
+
+	memcpy(gone, &actor.packet[at], n * sizeof(gone[0]));
 	memmove(&actor.packet[at], &actor.packet[at + n],
-		(actor.n_packets - at - n) * sizeof(actor.packet[0]));
+		(actor.n_packets - at - n) * sizeof(gone[0]));
 	actor.n_packets -= n;
+	memcpy(&actor.packet[actor.n_packets], gone, n * sizeof(gone[0]));
 }
 
 /* An address is proven by a token or a Handshake packet that came from it. One that was changed on
@@ -351,23 +365,23 @@ arrived(const struct actor_packet *p)
 }
 
 static void
-burst(struct actor_packet *p, unsigned int n)
+burst(struct actor_packet *const p[], unsigned int n)
 {
 	struct ps_datagram d[BURST], *list[BURST];
 	uint8_t *bytes[BURST];
-	struct actor_end *e = p->to_server ? &actor.server : &actor.client;
+	struct actor_end *e = p[0]->to_server ? &actor.server : &actor.client;
 	uint64_t moved = e->stats->paths_moved;
 
 	for (unsigned int i = 0; i < n; i++) {
 		/* of the size it has, so that a sanitizer sees a read beyond it */
-		bytes[i] = malloc(p[i].len > 0 ? p[i].len : 1);
-		memcpy(bytes[i], p[i].bytes, p[i].len);
-		d[i] = (struct ps_datagram){.data = bytes[i], .len = p[i].len, .ecn = p[i].ecn};
-		if (p[i].to_server) {
-			arrived(&p[i]);
-			d[i].flow = flow_of(p[i].address);
+		bytes[i] = malloc(p[i]->len > 0 ? p[i]->len : 1);
+		memcpy(bytes[i], p[i]->bytes, p[i]->len);
+		d[i] = (struct ps_datagram){.data = bytes[i], .len = p[i]->len, .ecn = p[i]->ecn};
+		if (p[i]->to_server) {
+			arrived(p[i]);
+			d[i].flow = flow_of(p[i]->address);
 		} else {
-			d[i].flow = ps_flow4_reverse(flow_of(p[i].client * ACTOR_EPOCHS));
+			d[i].flow = ps_flow4_reverse(flow_of(p[i]->client * ACTOR_EPOCHS));
 		}
 		list[i] = &d[i];
 	}
@@ -377,7 +391,7 @@ burst(struct actor_packet *p, unsigned int n)
 	/* An answer to a challenge proves where the challenge went, wherever the answer came from:
 	 * RFC 9000 section 8.2.3. */
 	for (unsigned int i = 0; i < ACTOR_CONNS && e->stats->paths_moved != moved; i++)
-		if (p->to_server && e->q->conns[i].state == CONN_ESTABLISHED)
+		if (p[0]->to_server && e->q->conns[i].state == CONN_ESTABLISHED)
 			actor.address[e->q->conns[i].flow.dport_be - PORT].proven = true;
 }
 
@@ -388,7 +402,7 @@ actor_deliver(unsigned int at, unsigned int n, bool keep)
 		unsigned int k = 1;
 
 		while (k < BURST && i + k < end &&
-			actor.packet[i + k].to_server == actor.packet[i].to_server)
+			actor.packet[i + k]->to_server == actor.packet[i]->to_server)
 			k++;
 		burst(&actor.packet[i], k);
 		i += k;
@@ -443,7 +457,7 @@ check_gauges(void)
 	const struct ps_quic_stats *s = actor.server.stats, *c = actor.client.stats;
 
 	FUZZ_CHECK(s->conns_open + s->half_open <= ACTOR_CONNS && s->half_open <= HANDSHAKES);
-	FUZZ_CHECK(s->streams_open <= 10 && actor.server.tls.sessions <= HANDSHAKES);
+	FUZZ_CHECK(s->streams_open <= 10 && actor.server.tls.fake.sessions <= HANDSHAKES);
 	FUZZ_CHECK(c->conns_open + c->half_open <= ACTOR_CLIENTS && c->streams_open == 0);
 }
 
@@ -508,7 +522,7 @@ find_live(void)
 void
 actor_finish(void)
 {
-	actor.no_room = actor.no_credit = actor.server.tls.held = false;
+	actor.no_room = actor.no_credit = actor.server.tls.fake.held = false;
 	actor_turn();
 	actor_deliver(0, actor.n_packets, false);
 	find_live();
@@ -534,7 +548,7 @@ actor_finish(void)
 		FUZZ_CHECK(!actor.slot[i].used);
 	actor_pass(60 * PS_SEC_NS);
 	FUZZ_CHECK(actor_turn() == PS_NEVER);
-	FUZZ_CHECK(actor.server.tls.sessions == 0 && actor.client.tls.sessions == 0);
+	FUZZ_CHECK(actor.server.tls.fake.sessions == 0 && actor.client.tls.fake.sessions == 0);
 	ps_quic_stop(actor.server.q);
 	ps_quic_stop(actor.client.q);
 }

@@ -76,13 +76,13 @@ struct actor_world {
 	unsigned int undelivered; /* streams acknowledged all the same */
 	unsigned int n_clients, n_packets;
 	struct actor_client conn[ACTOR_CLIENTS];
-	struct actor_packet packet[ACTOR_PACKETS];
+	struct actor_packet *packet[ACTOR_PACKETS]; /* the first n_packets, oldest first */
 	struct {
 		bool proven;
 		uint64_t rx, tx; /* of the server, bytes */
 	} address[ACTOR_ADDRESSES];
-	unsigned int relayed[ACTOR_RELAYS]; /* the client whose datagrams it sent last */
-	struct actor_slot slot[ACTOR_SLOTS];
+	unsigned int relayed[ACTOR_RELAYS];  /* the client whose datagrams it sent last */
+	struct actor_slot slot[ACTOR_SLOTS]; /* last: all before is zero in a new world */
 };
 
 extern struct actor_world actor;

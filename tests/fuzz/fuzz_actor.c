@@ -22,11 +22,14 @@ byte(void)
 	return in < in_end ? *in++ : 0;
 }
 
-/* A packet on the way, or NULL. */
+/* A packet on the way and its place, or NULL. */
 static struct actor_packet *
-packet(void)
+packet(unsigned int *at)
 {
-	return actor.n_packets == 0 ? NULL : &actor.packet[byte() % actor.n_packets];
+	if (actor.n_packets == 0)
+		return NULL;
+	*at = byte() % actor.n_packets;
+	return actor.packet[*at];
 }
 
 static void
@@ -53,7 +56,8 @@ act_deliver_all(unsigned int arg)
 static void
 act_deliver(unsigned int arg)
 {
-	struct actor_packet *p = packet();
+	unsigned int at;
+	struct actor_packet *p = packet(&at);
 
 	if (p == NULL)
 		return;
@@ -61,24 +65,26 @@ act_deliver(unsigned int arg)
 		p->address = ACTOR_CLIENTS * ACTOR_EPOCHS + (arg >> 2);
 		actor.relayed[arg >> 2] = p->client;
 	}
-	actor_deliver((unsigned int)(p - actor.packet), 1, arg & 1);
+	actor_deliver(at, 1, arg & 1);
 }
 
 static void
 act_drop(unsigned int arg)
 {
-	struct actor_packet *p = packet();
+	unsigned int at;
+	struct actor_packet *p = packet(&at);
 
 	if (arg & 1)
 		actor_drop(0, actor.n_packets);
 	else if (p != NULL)
-		actor_drop((unsigned int)(p - actor.packet), 1);
+		actor_drop(at, 1);
 }
 
 static void
 act_corrupt(unsigned int arg)
 {
-	struct actor_packet *p = packet();
+	unsigned int at;
+	struct actor_packet *p = packet(&at);
 
 	if (p == NULL || p->len == 0)
 		return;
@@ -88,7 +94,8 @@ act_corrupt(unsigned int arg)
 static void
 act_truncate(unsigned int arg)
 {
-	struct actor_packet *p = packet();
+	unsigned int at;
+	struct actor_packet *p = packet(&at);
 	unsigned int cut = byte() | (arg & 7) << 8;
 
 	if (p == NULL || cut > p->len)
@@ -175,7 +182,8 @@ act_connect(unsigned int arg)
 static void
 act_inject(unsigned int arg)
 {
-	const struct actor_packet *p = arg & 2 ? packet() : NULL;
+	unsigned int at;
+	const struct actor_packet *p = arg & 2 ? packet(&at) : NULL;
 	unsigned int relay = arg >> 2, len = byte(), n = byte();
 	uint8_t bytes[PS_UDP_PAYLOAD_MIN] = {0};
 	bool to_server = (arg & 1) == 0;
@@ -190,7 +198,7 @@ act_inject(unsigned int arg)
 		bytes[len + i] = byte();
 	actor_put(to_server, ACTOR_CLIENTS * ACTOR_EPOCHS + relay, p == NULL ? 0 : p->client, bytes,
 		n & 128 ? sizeof(bytes) : len + n % 64);
-	actor.packet[actor.n_packets - 1].foreign = p == NULL;
+	actor.packet[actor.n_packets - 1]->foreign = p == NULL;
 }
 
 static void
@@ -198,14 +206,14 @@ act_ends(unsigned int arg)
 {
 	actor.no_room = (arg & 1) != 0;
 	actor.no_credit = (arg & 2) != 0;
-	actor.server.tls.held = (arg & 4) != 0;
+	actor.server.tls.fake.held = (arg & 4) != 0;
 }
 
 static void
 act_mark(unsigned int arg)
 {
 	for (unsigned int i = 0; i < actor.n_packets; i++)
-		actor.packet[i].ecn = arg & 3;
+		actor.packet[i]->ecn = arg & 3;
 }
 
 static void

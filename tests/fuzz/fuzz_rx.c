@@ -9,16 +9,18 @@
  *
  * Input: an option byte, then steps. A step is an op byte and
  *   op & 3 == 0, 1  a datagram: two bytes of length, then its bytes; op & 4: zeros follow up to
- *                   1200; op >> 3 & 3: from which of four clients
+ *                   1200; op >> 3 & 3: from which of four clients; op & 32: it comes in one
+ *                   burst with the next one; op >> 6: its ECN mark
  *   op & 3 == 2     one byte: so many ms pass, 64 times as many with op & 4
  *   op & 3 == 3     op & 4: the sink has no room from now on; op & 8: no credit either */
 
 #include <string.h>
 
+#include "engine.h"
+#include "fake_tls.h"
 #include "fuzz.h"
 #include "ps_be.h"
 #include "ps_time.h"
-#include "quic.h"
 
 #define CONNS        6
 #define HANDSHAKES   3
@@ -27,6 +29,7 @@
 #define STREAM_BYTES 300
 #define OPT_RETRY    1
 #define OPT_PENDING  2
+#define BURST        8
 #define REPLIES_MAX  512 /* to one step: far more than anything allows */
 
 static struct {
@@ -34,10 +37,11 @@ static struct {
 	const struct ps_quic_stats *stats;
 	struct ps_drops drops;
 	uint64_t now_ns, rx_bytes, tx_bytes;
-	bool pending, no_room, no_credit, validated;
+	bool no_room, no_credit, validated;
 	uint8_t random;
-	struct ps_tls_io *step[HANDSHAKES];
-	unsigned int sessions;
+	struct fake_tls tls;
+	struct ps_datagram datagram[BURST]; /* that wait for the rest of their burst */
+	unsigned int held;
 	bool slot[SLOTS];
 	uint8_t bytes[STREAM_BYTES];
 	unsigned int promised; /* frames the last reserve said yes to */
@@ -45,26 +49,14 @@ static struct {
 
 /* -- protect.h without ciphers -- */
 
-bool __wrap_ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
-	size_t aad_len, size_t clear_len);
-void __wrap_ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
-	size_t hdr_len, unsigned int pn_len, size_t text_len);
-void __wrap_ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
-	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n);
-void __wrap_ps_cid_make(
-	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN]);
-bool __wrap_ps_cid_read(
-	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts);
-bool __wrap_ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
-	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
-	struct ps_cid *odcid);
-void __wrap_ps_protect_random(struct ps_protect *p, void *out, size_t len);
-bool __wrap_ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io);
-enum ps_tls_result __wrap_ps_tls_step(struct ps_tls *t, struct ps_tls_io *io);
-struct ps_tls_io *__wrap_ps_tls_completed(struct ps_tls *t);
-bool __wrap_ps_tls_end(struct ps_tls *t, struct ps_tls_io *io);
-void __wrap_ps_tls_poll(struct ps_tls *t, bool idle);
-bool __wrap_ps_tls_waiting(const struct ps_tls *t);
+/* Declared as what they replace, so that a change of that does not go unnoticed. */
+__typeof__(ps_open) __wrap_ps_open;
+__typeof__(ps_seal) __wrap_ps_seal;
+__typeof__(ps_hp_masks) __wrap_ps_hp_masks;
+__typeof__(ps_cid_make) __wrap_ps_cid_make;
+__typeof__(ps_cid_read) __wrap_ps_cid_read;
+__typeof__(ps_token_check) __wrap_ps_token_check;
+__typeof__(ps_protect_random) __wrap_ps_protect_random;
 
 bool
 __wrap_ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
@@ -147,31 +139,13 @@ __wrap_ps_protect_random(struct ps_protect *p, void *out, size_t len)
 	memset(out, ++w.random, len);
 }
 
-/* -- tls.h without TLS -- */
-
-bool
-__wrap_ps_tls_begin(struct ps_tls *t, struct ps_tls_io *io)
-{
-	(void)t;
-	if (w.sessions == HANDSHAKES)
-		return false;
-	w.sessions++;
-	io->result = PS_TLS_MORE;
-	io->alert = 0;
-	io->ended = io->peer_has_key = false;
-	io->peer_tp_len = 0;
-	memset(io->out_len, 0, sizeof(io->out_len));
-	memset(io->secret, 0, sizeof(io->secret));
-	io->session = io;
-	return true;
-}
+/* -- fake_tls.h -- */
 
 static void
-step(struct ps_tls_io *io)
+step(struct fake_session *s)
 {
-	if (io->result == PS_TLS_DONE || io->result == PS_TLS_ALERT)
-		return;
-	io->result = PS_TLS_MORE;
+	struct ps_tls_io *io = s->io;
+
 	if (io->in_len > 0 && io->in[0] == 0xff) {
 		io->result = PS_TLS_ALERT;
 		io->alert = 120;
@@ -187,68 +161,6 @@ step(struct ps_tls_io *io)
 		io->out_len[PS_LEVEL_HANDSHAKE] = 1500;
 		io->secret[PS_LEVEL_HANDSHAKE].ready = true;
 	}
-}
-
-enum ps_tls_result
-__wrap_ps_tls_step(struct ps_tls *t, struct ps_tls_io *io)
-{
-	(void)t;
-	FUZZ_CHECK(io->session == io && io->in_len > 0);
-	for (unsigned int i = 0; w.pending && i < HANDSHAKES; i++) {
-		FUZZ_CHECK(w.step[i] != io);
-		if (w.step[i] == NULL) {
-			w.step[i] = io;
-			return PS_TLS_PENDING;
-		}
-	}
-	step(io);
-	return io->result;
-}
-
-struct ps_tls_io *
-__wrap_ps_tls_completed(struct ps_tls *t)
-{
-	(void)t;
-	for (unsigned int i = 0; i < HANDSHAKES; i++) {
-		struct ps_tls_io *io = w.step[i];
-
-		if (io == NULL)
-			continue;
-		w.step[i] = NULL;
-		step(io);
-		w.sessions -= io->ended;
-		return io;
-	}
-	return NULL;
-}
-
-bool
-__wrap_ps_tls_end(struct ps_tls *t, struct ps_tls_io *io)
-{
-	(void)t;
-	FUZZ_CHECK(io->session == io && !io->ended);
-	for (unsigned int i = 0; i < HANDSHAKES; i++)
-		if (w.step[i] == io) {
-			io->ended = true;
-			return false;
-		}
-	io->session = NULL;
-	w.sessions--;
-	return true;
-}
-
-void
-__wrap_ps_tls_poll(struct ps_tls *t, bool idle)
-{
-	(void)t;
-	(void)idle;
-}
-
-bool
-__wrap_ps_tls_waiting(const struct ps_tls *t)
-{
-	(void)t;
-	return false;
 }
 
 /* -- the sink -- */
@@ -311,14 +223,17 @@ sink_room(void *ctx)
 static void
 start(uint8_t options)
 {
-	static void *mem;
+	static void *mem, *fresh;
+	static size_t size;
+	static struct ps_quic *q;
 	struct ps_quic_limits l;
 	struct ps_quic_config c;
 	struct ps_err e;
 
 	memset(&w, 0, sizeof(w));
 	w.now_ns = 1000 * PS_SEC_NS;
-	w.pending = (options & OPT_PENDING) != 0;
+	fake_tls_start(&w.tls, HANDSHAKES, step);
+	w.tls.slow = (options & OPT_PENDING) != 0;
 	ps_quic_defaults(&l, &c);
 	l = (struct ps_quic_limits){.conns = CONNS,
 		.handshakes = HANDSHAKES,
@@ -329,15 +244,23 @@ start(uint8_t options)
 	c.stream_bytes = STREAM_BYTES;
 	c.conn_bytes = 1000;
 	c.stream_window = 6;
-	c.tls = (struct ps_tls *)&w; /* never looked into */
+	c.tls = (struct ps_tls *)&w.tls;
 	c.drops = &w.drops;
 	c.sink = (struct ps_sink){NULL, sink_reserve, sink_data, sink_abandon, sink_room};
-	if (mem == NULL)
-		mem = aligned_alloc(64, ps_quic_footprint(&l));
-	FUZZ_CHECK(mem != NULL);
-	memset(mem, 0xa5, ps_quic_footprint(&l));
-	w.q = ps_quic_new(mem, &l, &c, &e);
-	FUZZ_CHECK(w.q != NULL);
+	if (mem == NULL) {
+		size = ps_quic_footprint(&l);
+		mem = aligned_alloc(64, size);
+		fresh = malloc(size);
+		FUZZ_CHECK(mem != NULL && fresh != NULL);
+		memset(mem, 0xa5, size);
+		q = ps_quic_new(mem, &l, &c, &e);
+		FUZZ_CHECK(q != NULL);
+		memcpy(fresh, mem, size);
+	}
+	memcpy(mem, fresh, size);
+	w.random = 0; /* creation took some */
+	w.q = q;
+	q->cfg = c;
 	w.stats = ps_quic_stats(w.q);
 }
 
@@ -358,8 +281,20 @@ drain(void)
 	}
 	FUZZ_CHECK(w.validated || w.tx_bytes <= 3 * w.rx_bytes);
 	FUZZ_CHECK(w.stats->conns_open + w.stats->half_open <= CONNS);
-	FUZZ_CHECK(w.stats->half_open <= HANDSHAKES && w.sessions <= HANDSHAKES);
+	FUZZ_CHECK(w.stats->half_open <= HANDSHAKES && w.tls.sessions <= HANDSHAKES);
 	FUZZ_CHECK(w.stats->streams_open <= STREAMS);
+}
+
+static void
+flush(void)
+{
+	struct ps_datagram *burst[BURST];
+
+	for (unsigned int i = 0; i < w.held; i++)
+		burst[i] = &w.datagram[i];
+	ps_quic_rx_burst(w.q, burst, w.held, w.now_ns);
+	while (w.held > 0)
+		free(w.datagram[--w.held].data);
 }
 
 static void
@@ -367,15 +302,17 @@ receive(uint8_t op, const uint8_t *bytes, size_t len)
 {
 	size_t padded = op & 4 && len < PS_UDP_PAYLOAD_MIN ? PS_UDP_PAYLOAD_MIN : len;
 	uint8_t *copy = calloc(1, padded > 0 ? padded : 1);
-	struct ps_datagram d = {.data = copy, .len = (uint16_t)padded}, *burst = &d;
 
 	FUZZ_CHECK(copy != NULL);
 	if (len > 0)
 		memcpy(copy, bytes, len);
-	d.flow = (struct ps_flow4){.saddr_be = 1u + (op >> 3 & 3), .daddr_be = 9, .dport_be = 9};
 	w.rx_bytes += padded;
-	ps_quic_rx_burst(w.q, &burst, 1, w.now_ns);
-	free(copy);
+	w.datagram[w.held++] = (struct ps_datagram){.data = copy,
+		.len = (uint16_t)padded,
+		.ecn = op >> 6,
+		.flow = {.saddr_be = 1u + (op >> 3 & 3), .daddr_be = 9, .dport_be = 9}};
+	if (!(op & 32) || w.held == BURST)
+		flush();
 }
 
 static void
@@ -403,7 +340,7 @@ finish(void)
 		FUZZ_CHECK(!w.slot[i]);
 	pass(60 * PS_SEC_NS);
 	FUZZ_CHECK(ps_quic_service(w.q, w.now_ns) == PS_NEVER);
-	FUZZ_CHECK(w.sessions == 0);
+	FUZZ_CHECK(w.tls.sessions == 0);
 	ps_quic_stop(w.q);
 }
 
@@ -425,7 +362,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			len = len < (size_t)(end - p) ? len : (size_t)(end - p);
 			receive(op, p, len);
 			p += len;
+			if (w.held > 0)
+				continue;
 		} else if ((op & 3) == 2) {
+			flush();
 			pass(*p++ * PS_MS_NS * (op & 4 ? 64 : 1));
 		} else {
 			w.no_room = (op & 4) != 0;
@@ -434,6 +374,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ps_quic_service(w.q, w.now_ns);
 		drain();
 	}
+	flush();
 	finish();
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* The built-in TLS server. The first byte of an input says what the rest is: a client's bytes at
- * the Initial level (0), its second flight after a good ClientHello (1), the same in which the
- * harness corrects CertificateVerify and Finished (2), a certificate (3) or a raw key (4); and, 5
- * times that, of what cipher suite the good ClientHello is. Given in steps whose length the second
- * byte says. */
+/* The built-in TLS server, with curves (fake_curve.c) that take no time. The first byte of an input
+ * says what the rest is: a client's bytes at the Initial level (0), its second flight after a good
+ * ClientHello (1), the same in which the harness corrects CertificateVerify and Finished (2), a
+ * certificate (3) or a raw key (4); and, 5 times that, of what cipher suite the good ClientHello
+ * is. Given in steps whose length the second byte says. */
 
 #include <string.h>
 
