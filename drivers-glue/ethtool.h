@@ -84,11 +84,33 @@ int ps_rss_get(const char *ifname, struct ps_rss *r, struct ps_err *err);
 /* Table (n_entries, or even) and key (n_key) and hash function, each unless 0; reads back. */
 int ps_rss_set(const char *ifname, const struct ps_rss *r, struct ps_err *err);
 
+/* n neighbouring receive queues. */
+struct ps_queues {
+	uint32_t first, n;
+};
+
+/* Makes r's table of n_entries spread evenly over queues 0 to total - 1 but these. -EINVAL: these
+ * are not among them, or no queue is left. */
+int ps_rss_spare(struct ps_rss *r, struct ps_queues q, uint32_t total);
+/* Does the table lead to none of these? */
+bool ps_rss_spares(const struct ps_rss *r, struct ps_queues q);
+
 #define PS_RSS_TEXT_BYTES 24576
 
-/* "hash=1 key=6d5a... table=even", or table=0,1,2,3. */
+/* "hash=1 key=6d5a... table=even", or table=0,1,2,3. What can be set only: table=but:0+1/8, all of
+ * eight queues but one from 0 on, whatever the length of the table will be by then. */
 int ps_rss_text(const char *ifname, char *text, size_t size, struct ps_err *err);
 int ps_rss_restore(const char *ifname, const char *text, struct ps_err *err);
+
+/* A further table ("RSS context") that spreads over exactly these queues, for rules to lead to. *id
+ * is the kernel's number of it. -ENOENT: there is none; -EOPNOTSUPP: the driver has only one table.
+ */
+int ps_rss_context_find(const char *ifname, struct ps_queues q, uint32_t *id, struct ps_err *err);
+/* Makes one, and reads it back. */
+int ps_rss_context_add(const char *ifname, struct ps_queues q, struct ps_err *err);
+int ps_rss_context_remove(const char *ifname, uint32_t id, struct ps_err *err);
+/* The queues of context id, when they are neighbours. */
+int ps_rss_context_queues(const char *ifname, uint32_t id, struct ps_queues *q, struct ps_err *err);
 
 /* Fields of UDP over IPv4 that are hashed, in ethtool's letters: "sd" addresses, "fn" ports, ...
  * size >= 16. */

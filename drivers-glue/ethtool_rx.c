@@ -50,11 +50,12 @@ is_even(const struct ps_rss *r)
 	return r->n_entries > 0;
 }
 
-int
-ps_rss_get(const char *ifname, struct ps_rss *r, struct ps_err *err)
+/* context 0: the port's own table. */
+static int
+get_rss(const char *ifname, uint32_t context, struct ps_rss *r, struct ps_err *err)
 {
 	struct ethtool_rxnfc n = {.cmd = ETHTOOL_GRXRINGS};
-	struct ethtool_rxfh sizes = {.cmd = ETHTOOL_GRSSH};
+	struct ethtool_rxfh sizes = {.cmd = ETHTOOL_GRSSH, .rss_context = context};
 	union rxfh *x;
 	int ret = ps_ethtool_ioctl(ifname, &sizes);
 
@@ -70,6 +71,7 @@ ps_rss_get(const char *ifname, struct ps_rss *r, struct ps_err *err)
 		return fail(ifname, "its indirection table", -ENOMEM, err);
 	x->h = sizes;
 	x->h.cmd = ETHTOOL_GRSSH;
+	x->h.rss_context = context;
 	ret = ps_ethtool_ioctl(ifname, x);
 	if (ret == 0) {
 		r->n_entries = x->h.indir_size;
@@ -81,6 +83,35 @@ ps_rss_get(const char *ifname, struct ps_rss *r, struct ps_err *err)
 	}
 	free(x);
 	return ret < 0 ? fail(ifname, "its indirection table (ethtool -x)", ret, err) : 0;
+}
+
+int
+ps_rss_get(const char *ifname, struct ps_rss *r, struct ps_err *err)
+{
+	return get_rss(ifname, 0, r, err);
+}
+
+int
+ps_rss_spare(struct ps_rss *r, struct ps_queues q, uint32_t total)
+{
+	if (q.first >= total || q.n > total - q.first || q.n == total)
+		return -EINVAL;
+	for (uint32_t i = 0; i < r->n_entries; i++) {
+		uint32_t other = i % (total - q.n);
+
+		r->entry[i] = other < q.first ? other : other + q.n;
+	}
+	r->even = false;
+	return 0;
+}
+
+bool
+ps_rss_spares(const struct ps_rss *r, struct ps_queues q)
+{
+	for (uint32_t i = 0; i < r->n_entries; i++)
+		if (r->entry[i] >= q.first && r->entry[i] - q.first < q.n)
+			return false;
+	return true;
 }
 
 static bool
@@ -195,15 +226,24 @@ parse_key(const char *s, size_t len, struct ps_rss *r)
 	return true;
 }
 
+/* What table=but:FIRST+N/TOTAL asks for; total 0: nothing. */
+struct but {
+	struct ps_queues queues;
+	uint32_t total;
+};
+
 static bool
-parse_table(const char *s, size_t len, struct ps_rss *r)
+parse_table(const char *s, size_t len, struct ps_rss *r, struct but *but)
 {
 	const char *end = s + len;
+	int at = 0;
 
 	if (len == 4 && memcmp(s, "even", 4) == 0) {
 		r->even = true;
 		return true;
 	}
+	if (sscanf(s, "but:%u+%u/%u%n", &but->queues.first, &but->queues.n, &but->total, &at) == 3)
+		return at == (int)len && but->total > 0;
 	while (s < end && r->n_entries < PS_RSS_ENTRIES) {
 		char *stop;
 		unsigned long n = strtoul(s, &stop, 10);
@@ -221,9 +261,10 @@ parse_table(const char *s, size_t len, struct ps_rss *r)
 }
 
 static bool
-parse_rss(const char *text, struct ps_rss *r)
+parse_rss(const char *text, struct ps_rss *r, struct but *but)
 {
 	memset(r, 0, sizeof(*r));
+	*but = (struct but){0};
 	for (text += strspn(text, " "); *text != 0; text += strspn(text, " ")) {
 		size_t len = strcspn(text, " ");
 		bool ok = false;
@@ -236,7 +277,7 @@ parse_rss(const char *text, struct ps_rss *r)
 		} else if (strncmp(text, "key=", 4) == 0) {
 			ok = parse_key(text + 4, len - 4, r);
 		} else if (strncmp(text, "table=", 6) == 0) {
-			ok = parse_table(text + 6, len - 6, r);
+			ok = parse_table(text + 6, len - 6, r, but);
 		}
 		if (!ok)
 			return false;
@@ -245,22 +286,154 @@ parse_rss(const char *text, struct ps_rss *r)
 	return true;
 }
 
+/* The table's length may have changed with the channels. */
+static int
+spread_but(const char *ifname, const struct but *but, struct ps_rss *r, struct ps_err *err)
+{
+	struct ethtool_rxfh sizes = {.cmd = ETHTOOL_GRSSH};
+	int ret = ps_ethtool_ioctl(ifname, &sizes);
+
+	if (ret == 0 && (sizes.indir_size == 0 || sizes.indir_size > PS_RSS_ENTRIES))
+		ret = -EOPNOTSUPP;
+	if (ret < 0)
+		return fail(ifname, "an indirection table", ret, err);
+	r->n_entries = sizes.indir_size;
+	if (ps_rss_spare(r, but->queues, but->total) < 0)
+		return ps_fail(err, EINVAL,
+			"%s: queues %u to %u of %u leave none for the kernel; see ethtool -l %s",
+			ifname, but->queues.first, but->queues.first + but->queues.n - 1,
+			but->total, ifname);
+	return 0;
+}
+
 int
 ps_rss_restore(const char *ifname, const char *text, struct ps_err *err)
 {
 	struct ps_rss *r = malloc(sizeof(*r));
-	int ret;
+	struct but but;
+	int ret = 0;
 
 	if (r == NULL)
 		ret = fail(ifname, "its indirection table", -ENOMEM, err);
-	else if (!parse_rss(text, r))
+	else if (!parse_rss(text, r, &but))
 		ret = ps_fail(err, EINVAL,
 			"\"%.80s\" is not a saved indirection table (hash=N key=HEX table=N,N,...)",
 			text);
-	else
+	else if (but.total > 0)
+		ret = spread_but(ifname, &but, r, err);
+	if (ret == 0)
 		ret = ps_rss_set(ifname, r, err);
 	free(r);
 	return ret;
+}
+
+/* -- further tables -- */
+
+/* Kernels number them from 1 on; drivers have 16 or so. */
+#define CONTEXTS 64
+
+/* Neighbouring queues, each of them: what one table of ours spreads over. */
+static bool
+is_over(const struct ps_rss *r, struct ps_queues q)
+{
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; i < r->n_entries; i++) {
+		if (r->entry[i] < q.first || r->entry[i] - q.first >= q.n)
+			return false;
+		seen |= UINT64_C(1) << (r->entry[i] - q.first);
+	}
+	return (uint32_t)__builtin_popcountll(seen) == q.n;
+}
+
+int
+ps_rss_context_queues(const char *ifname, uint32_t id, struct ps_queues *q, struct ps_err *err)
+{
+	struct ps_rss *r = malloc(sizeof(*r));
+	uint32_t low = UINT32_MAX, high = 0;
+	int ret = r == NULL ? fail(ifname, "an RSS context", -ENOMEM, err)
+			    : get_rss(ifname, id, r, err);
+
+	for (uint32_t i = 0; ret == 0 && i < r->n_entries; i++) {
+		low = r->entry[i] < low ? r->entry[i] : low;
+		high = r->entry[i] > high ? r->entry[i] : high;
+	}
+	if (ret == 0) {
+		*q = (struct ps_queues){.first = low, .n = high - low + 1};
+		if (low > high || q->n > 64 || !is_over(r, *q))
+			ret = ps_fail(err, ENOENT, "%s: RSS context %u has gaps", ifname, id);
+	}
+	free(r);
+	return ret;
+}
+
+int
+ps_rss_context_find(const char *ifname, struct ps_queues q, uint32_t *id, struct ps_err *err)
+{
+	for (uint32_t i = 1; i < CONTEXTS; i++) {
+		struct ps_queues of;
+		int ret = ps_rss_context_queues(ifname, i, &of, err);
+
+		if (ret == -EOPNOTSUPP)
+			return ps_fail(err, EOPNOTSUPP,
+				"%s: its driver has no further RSS contexts: set queues = 1, or "
+				"layout = simple",
+				ifname);
+		if (ret == -EPERM || ret == -ENODEV || ret == -ENOMEM)
+			return ret;
+		if (ret == 0 && of.first == q.first && of.n == q.n) {
+			*id = i;
+			return 0;
+		}
+	}
+	return ps_fail(err, ENOENT, "%s: no RSS context spreads over queues %u to %u", ifname,
+		q.first, q.first + q.n - 1);
+}
+
+int
+ps_rss_context_remove(const char *ifname, uint32_t id, struct ps_err *err)
+{
+	/* To set a table of no entries is to remove it. */
+	struct ethtool_rxfh x = {.cmd = ETHTOOL_SRSSH, .rss_context = id};
+	int ret = ps_ethtool_ioctl(ifname, &x);
+
+	return ret < 0 ? fail(ifname, "removing its RSS context (ethtool -X IF context N delete)",
+				 ret, err)
+		       : 0;
+}
+
+int
+ps_rss_context_add(const char *ifname, struct ps_queues q, struct ps_err *err)
+{
+	struct ethtool_rxfh sizes = {.cmd = ETHTOOL_GRSSH};
+	union rxfh *x = calloc(1, sizeof(*x));
+	struct ps_queues got;
+	uint32_t id = 0;
+	int ret = x == NULL ? -ENOMEM : ps_ethtool_ioctl(ifname, &sizes);
+
+	if (ret == 0 && (sizes.indir_size < q.n || sizes.indir_size > PS_RSS_ENTRIES))
+		ret = -EOPNOTSUPP;
+	if (ret == 0) {
+		x->h.cmd = ETHTOOL_SRSSH;
+		x->h.rss_context = ETH_RXFH_CONTEXT_ALLOC;
+		x->h.indir_size = sizes.indir_size;
+		for (uint32_t i = 0; i < sizes.indir_size; i++)
+			x->h.rss_config[i] = q.first + i % q.n;
+		ret = ps_ethtool_ioctl(ifname, x);
+		id = x->h.rss_context;
+	}
+	free(x);
+	if (ret < 0)
+		return fail(
+			ifname, "a further RSS context (ethtool -X IF ... context new)", ret, err);
+	ret = ps_rss_context_queues(ifname, id, &got, err);
+	if (ret == 0 && got.first == q.first && got.n == q.n)
+		return 0;
+	ps_rss_context_remove(ifname, id, err);
+	return ps_fail(err, EIO,
+		"%s: its new RSS context does not read back as it was set; it was removed: set "
+		"queues = 1, or layout = simple",
+		ifname);
 }
 
 /* -- hashed fields -- */

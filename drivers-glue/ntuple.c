@@ -108,14 +108,45 @@ is_used(const struct ps_ntuple_table *t, uint32_t location)
 }
 
 static int
-read_rule(const char *ifname, uint32_t location, struct ethtool_rx_flow_spec *fs)
+report_rule(const char *ifname, uint32_t location, struct ps_ntuple_report *r)
 {
 	/* Bytes the driver does not write come back as they were sent: as zeros. */
 	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_GRXCLSRULE, .fs.location = location};
 	int ret = ps_ethtool_ioctl(ifname, &nfc);
 
-	*fs = nfc.fs;
+	r->fs = nfc.fs;
+	r->context = nfc.fs.flow_type & FLOW_RSS ? nfc.rss_context : 0;
 	return ret;
+}
+
+static int
+read_rule(const char *ifname, uint32_t location, struct ethtool_rx_flow_spec *fs)
+{
+	struct ps_ntuple_report r;
+	int ret = report_rule(ifname, location, &r);
+
+	*fs = r.fs;
+	return ret;
+}
+
+int
+ps_ntuple_all(const char *ifname, struct ps_ntuple_report **all, uint32_t *n,
+	enum ps_ntuple_quirk *quirk, struct ps_err *err)
+{
+	struct ps_ntuple_table t;
+	int ret = ps_ntuple_list(ifname, &t, err);
+
+	*n = 0;
+	*all = NULL;
+	if (ret == 0)
+		ret = get_quirk(ifname, quirk, err);
+	if (ret < 0)
+		return ret;
+	*all = calloc(t.n + 1, sizeof(**all));
+	for (uint32_t i = 0; *all != NULL && i < t.n; i++)
+		*n += report_rule(ifname, t.locations[i], &(*all)[*n]) == 0;
+	free(t.locations);
+	return *all != NULL ? 0 : fail_unsupported(ifname, -ENOMEM, err);
 }
 
 int
@@ -214,7 +245,7 @@ choose(const char *ifname, const struct ps_ntuple_table *t, struct ps_ntuple_rul
 static int
 insert_raw(const char *ifname, struct ps_ntuple_rule *rule, struct ps_err *err)
 {
-	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_SRXCLSRLINS};
+	struct ethtool_rxnfc nfc = {.cmd = ETHTOOL_SRXCLSRLINS, .rss_context = rule->context};
 	char text[64];
 	int ret;
 

@@ -15,17 +15,19 @@
 
 #include <linux/ethtool.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ps_err.h"
 
 struct ps_ntuple_rule {
-	uint32_t daddr_be;
+	uint32_t daddr_be; /* 0: any */
 	uint16_t dport_be;
 	bool drop;  /* else to the queue */
 	bool to_vf; /* the queue is one of the VF's; only i40e and ixgbe have this */
 	uint8_t vf; /* counted from 0 */
 	uint32_t queue;
+	uint32_t context;  /* not 0: an RSS context chooses the queue */
 	uint32_t location; /* RX_CLS_LOC_ANY until inserted */
 };
 
@@ -71,8 +73,9 @@ enum ps_ntuple_quirk ps_ntuple_quirk_of(const char *driver);
 /* The request for this rule; every byte that is not part of it is zero. */
 void ps_ntuple_spec(const struct ps_ntuple_rule *rule, struct ethtool_rx_flow_spec *fs);
 
-/* Does got mean what want asks for? want is a UDP_V4_FLOW request without extensions. Bytes that
- * mean nothing for such a flow are not looked at. The location counts only if want chose one. */
+/* Does got mean what want asks for? want is a UDP_V4_FLOW request without extensions, which may
+ * lead to an RSS context (that it is the same one is not told here). Bytes that mean nothing for
+ * such a flow are not looked at. The location counts only if want chose one. */
 enum ps_ntuple_verdict ps_ntuple_compare(const struct ethtool_rx_flow_spec *want,
 	const struct ethtool_rx_flow_spec *got, enum ps_ntuple_quirk quirk);
 
@@ -89,6 +92,20 @@ int ps_ntuple_list(const char *ifname, struct ps_ntuple_table *t, struct ps_err 
 /* -ENOENT when there is none. */
 int ps_ntuple_read(
 	const char *ifname, uint32_t location, struct ethtool_rx_flow_spec *fs, struct ps_err *err);
+
+struct ps_ntuple_report {
+	struct ethtool_rx_flow_spec fs;
+	uint32_t context; /* with FLOW_RSS in fs.flow_type */
+};
+
+/* All of them as the driver reports them; *all is the caller's to free(). */
+int ps_ntuple_all(const char *ifname, struct ps_ntuple_report **all, uint32_t *n,
+	enum ps_ntuple_quirk *quirk, struct ps_err *err);
+
+/* Of the reports, the one at the lowest location that matches exactly the packets that rule does,
+ * whatever becomes of them; that is in *of, with the location. NULL: none. */
+const struct ps_ntuple_report *ps_ntuple_match(const struct ps_ntuple_report *all, uint32_t n,
+	const struct ps_ntuple_rule *rule, enum ps_ntuple_quirk quirk, struct ps_ntuple_rule *of);
 
 /* Finds a rule of the same meaning at any location (rule->location is not an argument) and stores
  * where and how sure in *location and *v. 0, or -ENOENT. */
@@ -109,5 +126,19 @@ int ps_ntuple_verify(const char *ifname, const struct ps_ntuple_rule *rule,
 /* Removes it if what stands at its location is still this rule. -ENOENT: gone already; -ESTALE:
  * another rule stands there and was left alone. */
 int ps_ntuple_delete(const char *ifname, const struct ps_ntuple_rule *rule, struct ps_err *err);
+
+/* -- ntuple_text.c: the rule for one address and port as a setting (settings.h) -- */
+
+/* "192.0.2.10.8009"; address 0.0.0.0: any. */
+bool ps_ntuple_key_parse(const char *key, struct ps_ntuple_rule *rule);
+/* "queue=7", "rss=6+2" (an RSS context over these queues), "drop", ... size >= 64. */
+void ps_ntuple_fate_text(
+	const char *ifname, const struct ps_ntuple_rule *rule, char *text, size_t size);
+/* Likewise, or "none" when there is no rule. */
+int ps_ntuple_text(
+	const char *ifname, const char *key, char *text, size_t size, struct ps_err *err);
+/* Takes "none", "queue=N" and "rss=FIRST+N". -EEXIST: a rule with another fate stands there, and is
+ * never replaced. */
+int ps_ntuple_restore(const char *ifname, const char *key, const char *text, struct ps_err *err);
 
 #endif

@@ -68,7 +68,7 @@ ps_ntuple_spec(const struct ps_ntuple_rule *rule, struct ethtool_rx_flow_spec *f
 	memset(fs, 0, sizeof(*fs));
 	fs->flow_type = UDP_V4_FLOW;
 	fs->h_u.udp_ip4_spec.ip4dst = rule->daddr_be;
-	fs->m_u.udp_ip4_spec.ip4dst = UINT32_MAX;
+	fs->m_u.udp_ip4_spec.ip4dst = rule->daddr_be != 0 ? UINT32_MAX : 0;
 	fs->h_u.udp_ip4_spec.pdst = rule->dport_be;
 	fs->m_u.udp_ip4_spec.pdst = UINT16_MAX;
 	fs->ring_cookie = rule->queue;
@@ -76,6 +76,11 @@ ps_ntuple_spec(const struct ps_ntuple_rule *rule, struct ethtool_rx_flow_spec *f
 		fs->ring_cookie |= ((uint64_t)rule->vf + 1) << ETHTOOL_RX_FLOW_SPEC_RING_VF_OFF;
 	if (rule->drop)
 		fs->ring_cookie = RX_CLS_FLOW_DISC;
+	if (rule->context != 0) {
+		/* The context's table gives the queue; the cookie would be added to it. */
+		fs->flow_type |= FLOW_RSS;
+		fs->ring_cookie = 0;
+	}
 	fs->location = rule->location;
 }
 
@@ -148,7 +153,7 @@ compare_fate(const struct ethtool_rx_flow_spec *want, const struct ethtool_rx_fl
 	uint64_t w = want->ring_cookie, g = got->ring_cookie;
 
 	/* With an RSS context the cookie is only an offset: not the queue that was asked for. */
-	if (got->flow_type & FLOW_RSS)
+	if ((got->flow_type ^ want->flow_type) & FLOW_RSS)
 		return PS_NTUPLE_FATE;
 	if ((w == RX_CLS_FLOW_DISC) != (g == RX_CLS_FLOW_DISC))
 		return PS_NTUPLE_FATE;
@@ -166,7 +171,8 @@ ps_ntuple_compare(const struct ethtool_rx_flow_spec *want, const struct ethtool_
 {
 	enum ps_ntuple_verdict v;
 
-	if (want->flow_type != UDP_V4_FLOW || (got->flow_type & ~FLAGS) != UDP_V4_FLOW)
+	if ((want->flow_type & ~FLOW_RSS) != UDP_V4_FLOW ||
+		(got->flow_type & ~FLAGS) != UDP_V4_FLOW)
 		return PS_NTUPLE_FLOW_TYPE;
 	v = compare_values(want, got);
 	if (v == PS_NTUPLE_EQUAL)

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "iface.h"
+#include "ntuple.h"
 
-/* The part of the key behind the setting's name: a feature, or a number of a VF. */
+/* The part of the key behind the setting's name: a number of a VF, or what the setting takes: a
+ * feature, queues, address and port. */
 struct target {
-	const char *ifname, *feature;
+	const char *ifname, *what;
 	uint32_t vf;
 };
 
@@ -176,7 +178,7 @@ static int
 get_feature(const struct target *t, char *text, size_t size, struct ps_err *err)
 {
 	struct ps_feature f;
-	int ret = ps_feature_get(t->ifname, t->feature, &f, err);
+	int ret = ps_feature_get(t->ifname, t->what, &f, err);
 
 	snprintf(text, size, "%s", ps_feature_text(&f));
 	return ret;
@@ -185,7 +187,63 @@ get_feature(const struct target *t, char *text, size_t size, struct ps_err *err)
 static int
 set_feature(const struct target *t, const char *text, struct ps_err *err)
 {
-	return ps_feature_restore(t->ifname, t->feature, text, err);
+	return ps_feature_restore(t->ifname, t->what, text, err);
+}
+
+static int
+parse_queues(const char *text, struct ps_queues *q, struct ps_err *err)
+{
+	int at = 0;
+
+	if (sscanf(text, "%u+%u%n", &q->first, &q->n, &at) == 2 && text[at] == 0 && q->n > 0 &&
+		q->n <= 64)
+		return 0;
+	return fail_text(text, "FIRST+N, queues", err);
+}
+
+static int
+get_context(const struct target *t, char *text, size_t size, struct ps_err *err)
+{
+	struct ps_queues q;
+	uint32_t id;
+	int ret = parse_queues(t->what, &q, err);
+
+	if (ret == 0)
+		ret = ps_rss_context_find(t->ifname, q, &id, err);
+	snprintf(text, size, "%s", ret == 0 ? "set" : "none");
+	return ret == -ENOENT ? 0 : ret;
+}
+
+static int
+set_context(const struct target *t, const char *text, struct ps_err *err)
+{
+	const bool set = strcmp(text, "set") == 0;
+	struct ps_queues q;
+	uint32_t id;
+	int ret;
+
+	if (!set && strcmp(text, "none") != 0)
+		return fail_text(text, "set or none", err);
+	ret = parse_queues(t->what, &q, err);
+	if (ret == 0)
+		ret = ps_rss_context_find(t->ifname, q, &id, err);
+	if (ret == 0)
+		return set ? 0 : ps_rss_context_remove(t->ifname, id, err);
+	if (ret == -ENOENT)
+		return set ? ps_rss_context_add(t->ifname, q, err) : 0;
+	return ret;
+}
+
+static int
+get_rule(const struct target *t, char *text, size_t size, struct ps_err *err)
+{
+	return ps_ntuple_text(t->ifname, t->what, text, size, err);
+}
+
+static int
+set_rule(const struct target *t, const char *text, struct ps_err *err)
+{
+	return ps_ntuple_restore(t->ifname, t->what, text, err);
 }
 
 /* -- virtual functions -- */
@@ -264,7 +322,7 @@ set_vf_trust(const struct target *t, const char *text, struct ps_err *err)
 /* -- the table -- */
 
 static const struct setting {
-	const char *key; /* the whole, or "feature." */
+	const char *key; /* the whole, or up to the dot before the rest */
 	get_fn *get;
 	set_fn *set;
 } settings[] = {
@@ -275,7 +333,9 @@ static const struct setting {
 	{"rings", get_rings, set_rings},
 	{"coalesce", get_coalesce, set_coalesce},
 	{"rss", get_rss, set_rss},
+	{"context.", get_context, set_context},
 	{"flow-hash-udp4", get_flowhash, set_flowhash},
+	{"udp4.", get_rule, set_rule},
 	{"feature.", get_feature, set_feature},
 	{"vf.mac", get_vf_mac, set_vf_mac},
 	{"vf.spoofchk", get_vf_spoofchk, set_vf_spoofchk},
@@ -285,6 +345,7 @@ static const struct setting {
 static const struct setting *
 find(const char *key, struct target *t, struct ps_err *err)
 {
+	const char *dot = strchr(key, '.');
 	char plain[32];
 	unsigned int vf;
 	int at = 0;
@@ -293,11 +354,11 @@ find(const char *key, struct target *t, struct ps_err *err)
 	if (sscanf(key, "vf.%u.%n", &vf, &at) == 1 && at > 0) {
 		t->vf = vf;
 		snprintf(plain, sizeof(plain), "vf.%.24s", key + at);
-	} else if (strncmp(key, "feature.", 8) == 0 && key[8] != 0) {
-		t->feature = key + 8;
-		snprintf(plain, sizeof(plain), "feature.");
+	} else if (dot != NULL && dot[1] != 0) {
+		t->what = dot + 1;
+		snprintf(plain, sizeof(plain), "%.*s", (int)(t->what - key), key);
 	} else {
-		snprintf(plain, sizeof(plain), "%s", strchr(key, '.') ? "" : key);
+		snprintf(plain, sizeof(plain), "%s", dot != NULL ? "" : key);
 	}
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		if (strcmp(settings[i].key, plain) == 0)

@@ -10,7 +10,9 @@
  *   rings               "rx=512 tx=512"
  *   coalesce            "rx-usecs=50 adaptive-rx=1"
  *   rss                 "hash=1 key=... table=even"  ps_rss_text()
+ *   context.FIRST+N     "none", "set"                RSS context over these queues
  *   flow-hash-udp4      "sdfn"                       ps_flowhash_text()
+ *   udp4.ADDRESS.PORT   "none", "queue=7", ...       ps_ntuple_text()
  *   feature.NAME        "on", "off [requested on]"   ps_feature_text()
  *   vf.N.mac            "aa:bb:cc:dd:ee:ff"
  *   vf.N.spoofchk       "on", "off"
@@ -34,7 +36,8 @@ int ps_setting_get(
 	const char *ifname, const char *key, char *text, size_t size, struct ps_err *err);
 
 /* Makes it so and reads it back; nothing is sent when it is so already. Takes what the getter
- * gives, and for channels, rings, coalesce and rss any part of it. */
+ * gives, and for channels, rings, coalesce and rss any part of it. A rule is set where there is
+ * none; another fate is never replaced. */
 int ps_setting_set(const char *ifname, const char *key, const char *text, struct ps_err *err);
 
 #endif
