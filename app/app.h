@@ -16,6 +16,7 @@
 #include "conf.h"
 #include "drift.h"
 #include "port.h"
+#include "privilege.h"
 #include "steer.h"
 #include "worker.h"
 
@@ -40,7 +41,8 @@ struct ps_app {
 	struct ps_drift drift;      /* control: rw; telemetry: ro */
 	struct ps_steer_count *sum; /* control, at hand: by selector's id */
 	uint64_t start_ns;
-	bool eal; /* started */
+	bool eal;                           /* started */
+	char privileges[PS_PRIVILEGE_TEXT]; /* that are left while serving, for people */
 	/* Telemetry asks the control thread to look at all rules now, and wakes it. */
 	int wake_fd;
 	_Atomic uint32_t looks_asked; /* telemetry: rw, control: ro */

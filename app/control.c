@@ -329,6 +329,7 @@ static int
 start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 {
 	int rc = prepare(app, argc, argv, e);
+	struct ps_err cause;
 
 	if (rc < 0)
 		return rc;
@@ -342,6 +343,9 @@ start(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 		return rc;
 	ps_eal_show_log();
 	report(app);
+	if (ps_privilege_settle(app, &cause) < 0)
+		ps_log(PS_LOG_WARN, "%s", cause.text);
+	ps_log(PS_LOG_INFO, "privileges left: %s", app->privileges);
 	ps_log(PS_LOG_INFO, "serving with %u worker%s", app->n_workers,
 		app->n_workers > 1 ? "s" : "");
 	return 0;

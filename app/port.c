@@ -334,10 +334,10 @@ ps_port_stop(struct ps_port *p)
 	ps_flow_close(&p->flow);
 	if (p->started)
 		rte_eth_dev_stop(p->id);
-	if (p->kind == PS_PORT_AF_XDP)
+	if (p->kind == PS_PORT_AF_XDP) {
 		ps_xdp_leave(&p->xdp);
-	if (p->kind == PS_PORT_AF_XDP && ps_xdp_is_linked(&p->xdp))
 		rte_log_set_level_pattern("pmd.net.af_xdp", RTE_LOG_CRIT);
+	}
 	if (p->configured)
 		rte_eth_dev_close(p->id);
 	if (p->kind == PS_PORT_AF_XDP)

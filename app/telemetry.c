@@ -109,6 +109,7 @@ info(struct ps_app *app, const char *params, struct rte_tel_data *d)
 		ps_port_mode(&app->port[0], mode, sizeof(mode));
 		rte_tel_data_add_dict_string(d, "mode", mode);
 	}
+	rte_tel_data_add_dict_string(d, "privileges", app->privileges);
 	ps_tel_u64(d, "pid", (uint64_t)getpid());
 	ps_tel_u64(d, "uptime_s", (ps_now_ns() - app->start_ns) / PS_SEC_NS);
 	ps_tel_u64(d, "ports", app->n_ports);

@@ -7,6 +7,7 @@
 #include <rte_mbuf.h>
 
 #include "af_xdp.h"
+#include "ps_privilege.h"
 #include "ps_time.h"
 #include "sock_port.h"
 
@@ -307,6 +308,7 @@ ps_worker_main(void *arg)
 	const struct timespec idle = {.tv_nsec = IDLE_SLEEP_NS};
 	struct ps_worker *w = arg;
 
+	ps_privilege_keep(0);
 	w->last_ns = ps_now_ns();
 	while (!atomic_load_explicit(&w->stop, memory_order_relaxed)) {
 		const uint64_t now_ns = ps_now_ns();

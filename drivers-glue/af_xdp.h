@@ -49,14 +49,14 @@ struct ps_xdp {
 	char ifname[IF_NAMESIZE];
 	unsigned int ifindex; /* 0: not prepared */
 	uint16_t first_queue, n_queues;
-	bool promisc;             /* as found by ps_xdp_prepare() */
-	bool replaced;            /* ps_xdp_prepare() removed a stale program of ours */
-	bool driver_mode;         /* attached in the driver; false: generic, on the skb */
-	bool zero_copy;           /* every queue's socket, read back from the kernel */
-	struct ps_xdp_prog prog;  /* ours, id 0: not attached yet */
-	uint32_t mode;            /* to ask for: XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE or 0 */
-	int own_fd, link_fd;      /* of ps_xdp_load() and ps_xdp_link(), or -1 */
-	char pin[48];             /* path of the pinned map of sockets, or "" */
+	bool promisc;            /* as found by ps_xdp_prepare() */
+	bool replaced;           /* ps_xdp_prepare() removed a stale program of ours */
+	bool driver_mode;        /* attached in the driver; false: generic, on the skb */
+	bool zero_copy;          /* every queue's socket, read back from the kernel */
+	struct ps_xdp_prog prog; /* ours, id 0: not attached yet */
+	uint32_t mode;           /* to ask for: XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE or 0 */
+	int own_fd, link_fd;     /* of ps_xdp_load() and ps_xdp_link(), or -1 */
+	char pin[48];            /* path of the pinned map of sockets, or "" */
 	int allow_fd, deny_fd, count_fd;
 	uint64_t *beat;             /* mapped ps_heartbeat; workers write one entry each */
 	int socks[PS_STEER_QUEUES]; /* the driver's sockets by queue, not ours to close */

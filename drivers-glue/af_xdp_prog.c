@@ -50,11 +50,9 @@ ps_xdp_prog_is_ours(const struct ps_xdp_prog *p)
 }
 
 int
-ps_xdp_prog_open(unsigned int ifindex, struct ps_xdp_prog *p)
+ps_xdp_prog_find(unsigned int ifindex, struct ps_xdp_prog *p)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, q);
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
 	int ret = bpf_xdp_query((int)ifindex, 0, &q);
 
 	memset(p, 0, sizeof(*p));
@@ -65,8 +63,18 @@ ps_xdp_prog_open(unsigned int ifindex, struct ps_xdp_prog *p)
 	p->flags = q.drv_prog_id   ? XDP_FLAGS_DRV_MODE
 		   : q.skb_prog_id ? XDP_FLAGS_SKB_MODE
 				   : XDP_FLAGS_HW_MODE;
-	if (p->id == 0)
-		return 0;
+	return 0;
+}
+
+int
+ps_xdp_prog_open(unsigned int ifindex, struct ps_xdp_prog *p)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	int ret = ps_xdp_prog_find(ifindex, p);
+
+	if (ret < 0 || p->id == 0)
+		return ret;
 	p->fd = bpf_prog_get_fd_by_id(p->id);
 	if (p->fd < 0)
 		return p->fd;

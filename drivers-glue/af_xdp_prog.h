@@ -20,6 +20,9 @@ struct ps_xdp_prog {
 	uint32_t n_maps, maps[PS_XDP_MAPS]; /* ids */
 };
 
+/* Fills id and flags, which takes no privilege. */
+int ps_xdp_prog_find(unsigned int ifindex, struct ps_xdp_prog *p);
+/* Opens it too: -EPERM without CAP_SYS_ADMIN. */
 int ps_xdp_prog_open(unsigned int ifindex, struct ps_xdp_prog *p);
 /* A new descriptor of the program's map of this name, or -errno. */
 int ps_xdp_prog_map(const struct ps_xdp_prog *p, const char *name);

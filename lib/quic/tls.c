@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "ps_be.h"
+#include "ps_privilege.h"
 #include "ps_spsc.h"
 #include "tls_backend.h"
 
@@ -139,6 +140,7 @@ helper_main(void *arg)
 	struct timespec nap = {.tv_nsec = NAP_MIN_NS};
 
 	pthread_setname_np(pthread_self(), "ps-tls");
+	ps_privilege_keep(0);
 	while (!atomic_load_explicit(&t->stop, memory_order_relaxed)) {
 		struct ps_tls_work all = {.ops = UINT32_MAX, .slow = true};
 		struct session *s = ps_spsc_pop(&t->todo);
