@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* The built-in TLS server, with curves (fake_curve.c) that take no time. The first byte of an input
+/* The built-in TLS server, with curves that take no time (fake_curve.c). The first byte of an input
  * says what the rest is: a client's bytes at the Initial level (0), its second flight after a good
  * ClientHello (1), the same in which the harness corrects CertificateVerify and Finished (2), a
  * certificate (3) or a raw key (4); and, 5 times that, of what cipher suite the good ClientHello
- * is. Given in steps whose length the second byte says. */
+ * is; and, 15 times that, how many public-key operations a turn has (0: any). Given in steps whose
+ * length the second byte says. */
 
 #include <string.h>
 
@@ -13,6 +14,9 @@
 #include "fuzz.h"
 #include "ps_be.h"
 #include "tls_server.h"
+
+#define BUDGETS   3 /* 0: any */
+#define TURNS_MAX 8 /* of a step */
 
 static struct ps_tls *tls;
 static struct ps_tls_io io;
@@ -47,17 +51,19 @@ good_hello(uint8_t *out, enum ps_suite suite)
 }
 
 static void
-start(void)
+start(unsigned int budget)
 {
-	struct ps_tls_config c = {.server = true, .sessions = 1, .alpn = "solana-tpu"};
+	static struct ps_tls *by_budget[BUDGETS];
+	struct ps_tls_config c = {
+		.server = true, .sessions = 1, .alpn = "solana-tpu", .budget = budget};
 	uint8_t seed[32] = {3};
 
-	if (tls == NULL)
-		tls = ps_tls_new(&c, NULL);
+	if (by_budget[budget] == NULL)
+		by_budget[budget] = ps_tls_new(&c, NULL);
+	tls = by_budget[budget];
 	FUZZ_CHECK(tls != NULL);
 	ps_ed25519_key(client_key, seed);
 	io.tp_len = 20;
-	ps_tls_end(tls, &io);
 	FUZZ_CHECK(ps_tls_begin(tls, &io));
 }
 
@@ -73,6 +79,23 @@ check_io(void)
 	FUZZ_CHECK(!io.peer_has_key || io.result == PS_TLS_DONE);
 }
 
+/* The turns of the caller's loop that a step takes. */
+static void
+turns(enum ps_tls_result result)
+{
+	for (unsigned int n = 0; result == PS_TLS_PENDING; n++) {
+		struct ps_tls_io *done;
+
+		FUZZ_CHECK(n < TURNS_MAX && ps_tls_waiting(tls));
+		ps_tls_poll(tls, false); /* nothing is made ahead: it would change the next input */
+		done = ps_tls_completed(tls);
+		FUZZ_CHECK(done == NULL || done == &io);
+		if (done != NULL)
+			return;
+	}
+	FUZZ_CHECK(!ps_tls_waiting(tls) && ps_tls_completed(tls) == NULL);
+}
+
 static void
 give(enum ps_level level, const uint8_t *p, size_t len, size_t chunk)
 {
@@ -81,7 +104,7 @@ give(enum ps_level level, const uint8_t *p, size_t len, size_t chunk)
 		io.in_level = level;
 		io.in = p;
 		io.in_len = (uint16_t)n;
-		ps_tls_step(tls, &io);
+		turns(ps_tls_step(tls, &io));
 		check_io();
 	}
 }
@@ -149,12 +172,13 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum ps_suite suite;
-	uint8_t kind, chunk;
+	uint8_t kind, budget, chunk;
 
 	if (size < 3 || size - 2 > sizeof(input))
 		return 0;
 	kind = data[0] % 5;
 	suite = data[0] / 5 % PS_SUITES;
+	budget = data[0] / 15 % BUDGETS;
 	chunk = data[1];
 	data += 2;
 	size -= 2;
@@ -162,7 +186,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		key(kind, data, size);
 		return 0;
 	}
-	start();
+	start(budget);
 	memcpy(input, data, size);
 	if (kind > 0)
 		hello(suite);
@@ -170,5 +194,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		correct(input, size);
 	give(kind == 0 ? PS_LEVEL_INITIAL : PS_LEVEL_HANDSHAKE, input, size, chunk);
 	FUZZ_CHECK(kind == 2 || io.result != PS_TLS_DONE);
+	FUZZ_CHECK(ps_tls_end(tls, &io));
 	return 0;
 }
