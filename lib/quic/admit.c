@@ -12,6 +12,9 @@
 #define AUTO_OFF     8
 #define CALM_NS      PS_SEC_NS
 #define SOURCE_BURST 4 /* minutes of a source's rate that it may save up */
+/* An Initial that is under way for longer than this makes a half-open connection that ends by its
+ * deadline. */
+#define LATE_NS (5 * PS_SEC_NS)
 
 static void
 count_second(struct ps_quic *q, uint64_t now_ns)
@@ -72,6 +75,26 @@ source_take(struct ps_quic *q, uint32_t addr_be, uint64_t now_ns)
 		return false;
 	s->tokens--;
 	return true;
+}
+
+void
+initial_done(struct ps_quic *q, uint64_t hash, uint64_t now_ns)
+{
+	typeof(&q->admission.done[0]) d = &q->admission.done[hash % DONE_HANDSHAKES];
+
+	d->hash = hash;
+	d->until_ns = now_ns + LATE_NS;
+}
+
+/* A copy, or a repetition, from a handshake that both ends have behind them. */
+static bool
+late(const struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
+	uint64_t now_ns)
+{
+	uint64_t hash = half_open_hash(q, &dg->flow, h->dcid, h->dcid_len);
+	typeof(&q->admission.done[0]) d = &q->admission.done[hash % DONE_HANDSHAKES];
+
+	return d->hash == hash && now_ns < d->until_ns;
 }
 
 static struct ps_cid
@@ -176,6 +199,10 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 	if (dg->len < PS_UDP_PAYLOAD_MIN || h->dcid_len < 8) { /* RFC 9000 sections 14.1, 7.2 */
 		ps_drop(q->drops, dg->len < PS_UDP_PAYLOAD_MIN ? PS_DROP_QUIC_INITIAL_SMALL
 							       : PS_DROP_QUIC_CID_LENGTH);
+		return NULL;
+	}
+	if (late(q, dg, h, now_ns)) {
+		ps_drop(q->drops, PS_DROP_QUIC_NO_KEY); /* they are discarded */
 		return NULL;
 	}
 	odcid = dcid = cid_of(h->dcid, h->dcid_len);

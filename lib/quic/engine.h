@@ -53,6 +53,7 @@ enum sent_kind {
 	SENT_PING, /* also a probe without content */
 	SENT_CRYPTO,
 	SENT_STREAM,
+	SENT_RESET,
 	SENT_HANDSHAKE_DONE,
 	SENT_MAX_STREAMS,
 	SENT_MAX_DATA,
@@ -67,8 +68,9 @@ enum sent_kind {
 struct sent {
 	uint64_t pn;
 	uint64_t sent_ns;
-	uint64_t value;  /* CRYPTO: offset; STREAM: id; ACK: largest; MAX_*: limit; ids: sequence */
-	uint32_t slot;   /* STREAM: its send slot */
+	uint64_t value;  /* CRYPTO: offset; STREAM, RESET: id; ACK: largest; MAX_*: limit; ids:
+			    sequence */
+	uint32_t slot;   /* STREAM, RESET: its send slot */
 	uint16_t offset; /* STREAM */
 	uint16_t len;    /* CRYPTO, STREAM */
 	uint16_t bytes;  /* of the packet, in its first frame; else 0 */
@@ -165,13 +167,16 @@ struct rx_stream {
 
 struct tx_stream {
 	uint64_t id, user;
-	uint32_t conn; /* slot */
-	uint32_t next; /* list: free, or the connection's streams in flight */
+	uint64_t error; /* of its RESET_STREAM */
+	uint32_t conn;  /* slot */
+	uint32_t next;  /* list: free, or the connection's streams in flight */
 	uint32_t prev;
 	uint32_t ready_next;  /* list: the connection's streams with bytes to send */
 	uint16_t len, offset; /* next byte to send */
+	uint16_t sent;        /* bytes from the start that left at least once */
 	uint16_t acked;       /* bytes */
 	bool ready, fin_acked;
+	bool reset; /* nothing is sent any more but RESET_STREAM, until that is acknowledged */
 	uint64_t have[SEND_BYTES / 64]; /* acknowledged bytes */
 	uint8_t data[SEND_BYTES];
 };
@@ -214,13 +219,22 @@ struct ids {
 
 /* -- paths, path.c -- */
 
+#define PATH_ANSWERS 4 /* PATH_RESPONSE frames that wait; a peer may ask again */
+
+struct path_answer {
+	struct ps_flow4 flow;
+	uint64_t link;
+	uint8_t data[8];
+};
+
 struct path {
-	bool probing;    /* a new address is to prove itself */
-	uint8_t left;    /* challenges that may still be sent */
-	bool answer_due; /* PATH_RESPONSE */
-	uint8_t challenge[8], answer[8];
-	struct ps_flow4 flow, answer_flow;
-	uint64_t link, answer_link;
+	bool probing; /* a new address is to prove itself */
+	uint8_t left; /* challenges that may still be sent */
+	uint8_t n_answers;
+	uint8_t challenge[8];
+	struct path_answer answer[PATH_ANSWERS];
+	struct ps_flow4 flow;
+	uint64_t link;
 	uint64_t due_ns;             /* of the next challenge */
 	uint64_t rx_bytes, tx_bytes; /* at the new address, for the amplification limit */
 };
@@ -327,7 +341,8 @@ struct reply {
 
 /* -- admission, admit.c -- */
 
-#define SOURCES 4096 /* addresses remembered; a colliding one takes the place */
+#define SOURCES         4096 /* addresses remembered; a colliding one takes the place */
+#define DONE_HANDSHAKES 1024 /* likewise, of handshakes that are complete */
 
 struct admission {
 	uint64_t second_ns; /* start of the second that is counted */
@@ -338,6 +353,10 @@ struct admission {
 		uint32_t tokens; /* connections it may have now */
 		uint64_t at_ns;
 	} source[SOURCES];
+	/* whose Initials that come late belong to no new connection */
+	struct {
+		uint64_t hash, until_ns;
+	} done[DONE_HANDSHAKES];
 };
 
 struct ps_quic {
@@ -449,6 +468,8 @@ uint64_t streams_due(const struct ps_quic *q, const struct conn *c);
 void streams_credit(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 
 /* handshake.c */
+uint64_t half_open_hash(
+	const struct ps_quic *q, const struct ps_flow4 *f, const uint8_t *id, size_t len);
 struct handshake *handshake_find(
 	struct ps_quic *q, const struct ps_flow4 *flow, const uint8_t *dcid, size_t dcid_len);
 /* A new half-open object with empty spaces; NULL when the pool is empty. */
@@ -478,6 +499,8 @@ void retry_update(struct ps_quic *q, uint64_t now_ns);
 /* Whether a source may have another connection; charges it. Called when its handshake is complete
  * and not before: an address that is not proven must cost its owner nothing. */
 bool source_take(struct ps_quic *q, uint32_t addr_be, uint64_t now_ns);
+/* The handshake of this half-open table hash is complete. */
+void initial_done(struct ps_quic *q, uint64_t hash, uint64_t now_ns);
 /* An Initial that belongs to no connection; the half-open connection it made, or NULL. */
 struct conn *initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h,
 	uint8_t *pkt, uint64_t now_ns);
@@ -539,7 +562,10 @@ size_t path_frame(struct conn *c, uint8_t *p, size_t cap, struct path_out *out, 
 void send_acked(struct ps_quic *q, struct conn *c, const struct sent *e);
 void send_lost(struct ps_quic *q, struct conn *c, const struct sent *e);
 void send_end(struct ps_quic *q, struct conn *c);
-/* The next STREAM frame that fits in cap: bytes written (0: none) and its record in *e. */
+/* STOP_SENDING came for a stream of ours. */
+void send_stopped(struct ps_quic *q, struct conn *c, uint64_t id, uint64_t error);
+/* The next STREAM or RESET_STREAM frame that fits in cap: bytes written (0: none) and its record in
+ * *e. */
 size_t send_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sent *e);
 /* A Retry or Version Negotiation packet came (client role). */
 void client_answered(struct ps_quic *q, struct conn *c, const struct ps_pkt_hdr *h,

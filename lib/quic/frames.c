@@ -93,6 +93,9 @@ apply(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_fr
 	case PS_FRAME_RESET_STREAM:
 		stream_reset(q, c, f, now_ns);
 		break;
+	case PS_FRAME_STOP_SENDING:
+		send_stopped(q, c, f->reset.id, f->reset.error);
+		break;
 	case PS_FRAME_MAX_DATA:
 		c->send.max_data = max_u64(c->send.max_data, f->limit.max);
 		break;

@@ -8,7 +8,7 @@
 #define DISALLOWED_NS (100 * PS_MS_NS)
 #define COLLECT_MAX   64 /* finished TLS steps taken per service call */
 
-static uint64_t
+uint64_t
 half_open_hash(const struct ps_quic *q, const struct ps_flow4 *f, const uint8_t *id, size_t len)
 {
 	uint64_t w[5] = {0}, h = q->hash_key[0];
@@ -277,6 +277,7 @@ complete(struct ps_quic *q, struct conn *c, struct handshake *hs, uint64_t now_n
 		c->confirmed = true;
 		c->send_handshake_done = c->send_new_token = true;
 		ids_announce(c);
+		initial_done(q, hs->hash, now_ns);
 		handshake_release(q, c);
 		if (!source_take(q, c->peer.addr_be, now_ns)) {
 			q->stats.source_limited++;

@@ -96,6 +96,7 @@ frame_again(struct ps_quic *q, struct conn *c, enum ps_level level, const struct
 		break;
 	}
 	case SENT_STREAM:
+	case SENT_RESET:
 		send_lost(q, c, e);
 		break;
 	case SENT_HANDSHAKE_DONE:
@@ -213,7 +214,7 @@ frame_acked(struct ps_quic *q, struct conn *c, struct space *s, struct sent *e)
 {
 	e->gone = true;
 	packet_gone(c, s, e);
-	if (e->kind == SENT_STREAM)
+	if (e->kind == SENT_STREAM || e->kind == SENT_RESET)
 		send_acked(q, c, e);
 	else if (e->kind == SENT_ACK)
 		ps_ranges_forget(&s->rx, e->value);

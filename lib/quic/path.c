@@ -44,11 +44,14 @@ path_seen(struct ps_quic *q, struct conn *c, const struct ps_datagram *dg, bool 
 void
 path_challenged(struct ps_quic *q, struct conn *c, const struct ps_frame *f)
 {
-	/* one answer waits, the newest: a flood of challenges costs no memory */
-	memcpy(c->path.answer, f->path, sizeof(c->path.answer));
-	c->path.answer_flow = ps_flow4_reverse(q->packet.dg->flow);
-	c->path.answer_link = q->packet.dg->link;
-	c->path.answer_due = true;
+	struct path_answer *a;
+
+	if (c->path.n_answers == PATH_ANSWERS)
+		return; /* a flood of challenges costs no memory */
+	a = &c->path.answer[c->path.n_answers++];
+	memcpy(a->data, f->path, sizeof(a->data));
+	a->flow = ps_flow4_reverse(q->packet.dg->flow);
+	a->link = q->packet.dg->link;
 	conn_ready(q, c);
 }
 
@@ -78,18 +81,41 @@ path_due(const struct conn *c)
 bool
 path_wants_tx(const struct conn *c, uint64_t now_ns)
 {
-	return c->path.answer_due || path_due(c) <= now_ns;
+	return c->path.n_answers > 0 || path_due(c) <= now_ns;
 }
 
 /* Nothing can be sent now: the peer may ask again, and so may we. */
 void
 path_defer(struct conn *c, uint64_t now_ns)
 {
-	c->path.answer_due = false;
+	c->path.n_answers = 0;
 	c->path.due_ns = now_ns + pto_ns(c, PS_LEVEL_APP);
 }
 
-/* Fills p with the path frame that is due and says where it goes and how large the datagram may
+/* One PATH_RESPONSE each for the challenges that came from the address of the oldest one. */
+static size_t
+answers(struct conn *c, uint8_t *p, size_t cap, struct path_out *out)
+{
+	struct path *path = &c->path;
+	struct ps_flow4 flow = path->answer[0].flow;
+	unsigned int kept = 0;
+	size_t n = 0;
+
+	out->flow = flow;
+	out->link = path->answer[0].link;
+	for (unsigned int i = 0; i < path->n_answers; i++) {
+		const struct path_answer *a = &path->answer[i];
+
+		if (same_flow(&a->flow, &flow))
+			n += ps_frame_path_put(p + n, cap - n, PS_FRAME_PATH_RESPONSE, a->data);
+		else
+			path->answer[kept++] = *a;
+	}
+	path->n_answers = kept;
+	return n;
+}
+
+/* Fills p with the path frames that are due and says where they go and how large the datagram may
  * get: section 8.1 holds for a new address as for a new connection. */
 size_t
 path_frame(struct conn *c, uint8_t *p, size_t cap, struct path_out *out, uint64_t now_ns)
@@ -97,19 +123,17 @@ path_frame(struct conn *c, uint8_t *p, size_t cap, struct path_out *out, uint64_
 	struct path *path = &c->path;
 	uint64_t left = 3 * path->rx_bytes - min_u64(3 * path->rx_bytes, path->tx_bytes);
 
-	if (path->answer_due) {
-		bool proven = same_flow(&path->answer_flow, &c->flow);
-		bool probed = path->probing && same_flow(&path->answer_flow, &path->flow);
+	if (path->n_answers > 0) {
+		size_t n = answers(c, p, cap, out);
+		bool proven = same_flow(&out->flow, &c->flow);
+		bool probed = path->probing && same_flow(&out->flow, &path->flow);
 
-		path->answer_due = false;
-		out->flow = path->answer_flow;
-		out->link = path->answer_link;
 		out->limit = proven || probed ? PS_UDP_PAYLOAD_MIN : 0;
 		if (probed) { /* what asked for it was larger than the answer need be */
 			out->limit = min_u64(left, out->limit);
 			path->tx_bytes += out->limit;
 		}
-		return ps_frame_path_put(p, cap, PS_FRAME_PATH_RESPONSE, path->answer);
+		return n;
 	}
 	if (path->left == 0 || left < PATH_MIN_BYTES) {
 		path->probing = false;

@@ -60,7 +60,8 @@ struct ps_quic_events {
 	void (*connected)(void *ctx, struct ps_quic_conn_id id, const struct ps_peer *peer);
 	/* Every byte and the end of the stream are acknowledged (client role). */
 	void (*stream_acked)(void *ctx, struct ps_quic_conn_id id, uint64_t user);
-	/* A stream given to ps_quic_send_stream() that was not acknowledged before the end. */
+	/* A stream given to ps_quic_send_stream() that was not acknowledged before the end, or that
+	 * the peer does not want. */
 	void (*stream_lost)(void *ctx, struct ps_quic_conn_id id, uint64_t user);
 	void (*closed)(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why);
 };

@@ -132,8 +132,8 @@ ps_quic_send_stream(
 	s->user = user;
 	s->conn = c->slot;
 	s->len = (uint16_t)len;
-	s->offset = s->acked = 0;
-	s->ready = s->fin_acked = false;
+	s->offset = s->sent = s->acked = 0;
+	s->ready = s->fin_acked = s->reset = false;
 	memset(s->have, 0, sizeof(s->have));
 	memcpy(s->data, data, len);
 	s->prev = NONE;
@@ -147,6 +147,20 @@ ps_quic_send_stream(
 	return 0;
 }
 
+/* Section 19.4: what was sent of the stream stays counted. */
+static size_t
+reset_frame(struct ps_quic *q, struct conn *c, struct tx_stream *s, uint8_t *p, size_t cap,
+	struct sent *e)
+{
+	size_t n = ps_frame_reset_put(p, cap, s->id, s->error, s->sent);
+
+	if (n == 0)
+		return 0;
+	*e = (struct sent){.kind = SENT_RESET, .value = s->id, .slot = c->send.ready_head};
+	ready_pop(q, c);
+	return n;
+}
+
 size_t
 send_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sent *e)
 {
@@ -157,6 +171,8 @@ send_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sen
 	if (c->send.ready_head == NONE)
 		return 0;
 	s = &q->tx_streams[c->send.ready_head];
+	if (s->reset)
+		return reset_frame(q, c, s, p, cap, e);
 	fit = ps_frame_stream_fit(cap, s->id, s->offset, s->len - s->offset);
 	if (fit == 0 && s->offset < s->len)
 		return 0;
@@ -171,6 +187,7 @@ send_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sen
 		.slot = c->send.ready_head,
 		.fin = fin};
 	s->offset += fit;
+	s->sent = (uint16_t)max_u64(s->sent, s->offset);
 	if (fin)
 		ready_pop(q, c);
 	return n;
@@ -245,9 +262,14 @@ send_acked(struct ps_quic *q, struct conn *c, const struct sent *e)
 
 	if (s == NULL)
 		return;
+	if (e->kind == SENT_RESET) {
+		unready(q, c, s);
+		release(q, c, s);
+		return;
+	}
 	s->acked += mark_bytes(s->have, e->offset, e->len);
 	s->fin_acked |= e->fin;
-	if (s->acked < s->len || !s->fin_acked)
+	if (s->reset || s->acked < s->len || !s->fin_acked)
 		return;
 	user = s->user;
 	unready(q, c, s);
@@ -261,10 +283,32 @@ send_lost(struct ps_quic *q, struct conn *c, const struct sent *e)
 {
 	struct tx_stream *s = stream_of(q, c, e);
 
-	if (s == NULL)
+	if (s == NULL || s->reset != (e->kind == SENT_RESET))
 		return;
 	s->offset = (uint16_t)min_u64(s->offset, e->offset);
 	ready_push(q, c, s);
+}
+
+/* RFC 9000 section 3.5. The stream is over for its owner; its slot goes with the RESET_STREAM. */
+void
+send_stopped(struct ps_quic *q, struct conn *c, uint64_t id, uint64_t error)
+{
+	struct tx_stream *s;
+	uint32_t i = c->send.streams;
+
+	while (i != NONE && q->tx_streams[i].id != id)
+		i = q->tx_streams[i].next;
+	if (i == NONE || q->tx_streams[i].reset)
+		return; /* acknowledged, or told before */
+	s = &q->tx_streams[i];
+	s->reset = true;
+	s->error = error;
+	c->send.data_sent -= s->len - s->sent; /* that much is never sent */
+	q->packet.progress++;
+	ready_push(q, c, s);
+	conn_ready(q, c);
+	if (q->cfg.events.stream_lost != NULL)
+		q->cfg.events.stream_lost(q->cfg.events.ctx, conn_name(c), s->user);
 }
 
 void
@@ -273,9 +317,10 @@ send_end(struct ps_quic *q, struct conn *c)
 	while (c->send.streams != NONE) {
 		struct tx_stream *s = &q->tx_streams[c->send.streams];
 		uint64_t user = s->user;
+		bool told = s->reset;
 
 		release(q, c, s);
-		if (q->cfg.events.stream_lost != NULL)
+		if (!told && q->cfg.events.stream_lost != NULL)
 			q->cfg.events.stream_lost(q->cfg.events.ctx, conn_name(c), user);
 	}
 	c->send.ready_head = NONE;

@@ -2,14 +2,13 @@
  * Copyright (c) 2026 The Penstock authors */
 
 /* The client role against the server role, without a crafted end: stateless resets, congestion
- * marks, ids that both issue. */
+ * marks, ids that both issue, streams that are not wanted. */
 
 #include <CUnit/Basic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "ps_time.h"
-#include "quic.h"
+#include "engine.h"
 
 #define STREAMS 64
 
@@ -28,7 +27,8 @@ static uint64_t now_ns;
 static struct ps_quic_conn_id id;
 static bool connected, closed, congested;
 static struct ps_quic_close why;
-static unsigned int acked, delivered;
+static unsigned int acked, lost, delivered;
+static unsigned int lose; /* so many of the client's next datagrams do not arrive */
 static uint8_t last_short[PS_UDP_PAYLOAD_MAX]; /* of the client's packets */
 static uint16_t last_short_len;
 
@@ -41,13 +41,18 @@ reserve(void *ctx, const struct ps_stream_frame *f, unsigned int n)
 	return true;
 }
 
-/* Streams are short enough to come whole. */
+/* A stream counts by its end; what there is before it stays in no slot. */
 static enum ps_sink_result
 data(void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
 {
 	(void)ctx;
 	(void)peer;
-	(void)f;
+	if (f->slot == PS_SLOT_NONE && !(f->fin && f->offset == 0)) {
+		f->slot = 0;
+		return PS_SINK_MORE;
+	}
+	if (!f->fin)
+		return PS_SINK_MORE;
 	delivered++;
 	return PS_SINK_DONE;
 }
@@ -85,6 +90,15 @@ on_acked(void *ctx, struct ps_quic_conn_id which, uint64_t user)
 }
 
 static void
+on_lost(void *ctx, struct ps_quic_conn_id which, uint64_t user)
+{
+	(void)ctx;
+	(void)which;
+	(void)user;
+	lost++;
+}
+
+static void
 on_closed(void *ctx, struct ps_quic_conn_id which, const struct ps_quic_close *w)
 {
 	(void)ctx;
@@ -115,7 +129,8 @@ end_new(struct end *e, bool is_server)
 	if (is_server)
 		c.sink = (struct ps_sink){NULL, reserve, data, abandon, room};
 	else
-		c.events = (struct ps_quic_events){NULL, on_connected, on_acked, NULL, on_closed};
+		c.events =
+			(struct ps_quic_events){NULL, on_connected, on_acked, on_lost, on_closed};
 	e->tls = c.tls = ps_tls_new(&tc, &err);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(e->tls);
 	e->mem = aligned_alloc(64, ps_quic_footprint(&l));
@@ -146,6 +161,10 @@ carry(struct end *from, struct end *to)
 			return n;
 		if (from == &client && (buf[0] & 0x80) == 0)
 			memcpy(last_short, buf, last_short_len = d.len);
+		if (from == &client && lose > 0) {
+			lose--;
+			continue;
+		}
 		d.ecn = congested && d.ecn == 2 ? 3 : d.ecn;
 		ps_quic_rx_burst(to->q, &p, 1, now_ns);
 	}
@@ -169,7 +188,7 @@ start(void)
 {
 	now_ns = 1000 * PS_SEC_NS;
 	connected = closed = congested = false;
-	acked = delivered = 0;
+	acked = lost = delivered = lose = 0;
 	memset(&server, 0, sizeof(server));
 	memset(&client, 0, sizeof(client));
 	end_new(&server, true);
@@ -304,6 +323,128 @@ test_congestion_marks(void)
 	stop();
 }
 
+/* STREAM frames of streams that are over for the server: what it said about them was not heard. */
+static uint64_t
+unwanted(void)
+{
+	return server.drops.n[PS_DROP_QUIC_STREAM_DONE];
+}
+
+/* All of it but the last datagram is lost until the server gives the stream up. */
+static void
+stopped_stream(void)
+{
+	uint8_t text[4000] = {1};
+
+	CU_ASSERT_EQUAL(ps_quic_send_stream(client.q, id, text, sizeof(text), 7), 0);
+	lose = 3;
+	carry(&client, &server);
+	CU_ASSERT_EQUAL(ps_quic_stats(server.q)->streams_open, 1);
+}
+
+static void
+give_up_stream(void)
+{
+	uint64_t done = ps_quic_stats(server.q)->streams_done;
+
+	for (int i = 0; i < 50 && ps_quic_stats(server.q)->streams_done == done; i++) {
+		lose = 1000;
+		run(100 * PS_MS_NS);
+	}
+	CU_ASSERT_EQUAL(ps_quic_stats(server.q)->streams_open, 0);
+}
+
+/* A stream that the server stops is reset, once for its owner and until the server knows. */
+static void
+test_stopped_stream_is_reset(void)
+{
+	for (unsigned int reset_lost = 0; reset_lost < 3; reset_lost++) {
+		uint64_t before;
+
+		start();
+		stopped_stream();
+		give_up_stream();
+		before = unwanted();
+		CU_ASSERT_EQUAL(lost, 1);
+		lose = reset_lost;
+		run(10 * PS_SEC_NS);
+		CU_ASSERT_EQUAL(lost, 1);
+		CU_ASSERT_EQUAL(acked, 0);
+		CU_ASSERT_EQUAL(unwanted(), before);
+		CU_ASSERT_FALSE(closed);
+		/* every place is free again, those that follow arrive */
+		for (int round = 0; round < 3; round++) {
+			send_streams(STREAMS);
+			run(PS_SEC_NS);
+		}
+		CU_ASSERT_EQUAL(acked, 3 * STREAMS);
+		CU_ASSERT_EQUAL(delivered, 3 * STREAMS);
+		stop();
+		CU_ASSERT_EQUAL(lost, 1);
+	}
+}
+
+/* The frame as if in a packet of the server's, for streams in every state. */
+static void
+stop_sending(uint64_t stream, uint8_t error)
+{
+	const uint8_t frame[] = {PS_FRAME_STOP_SENDING, (uint8_t)stream, error};
+	struct ps_datagram d = {.flow = ps_flow4_reverse(flow)};
+	struct conn *c = conn_find(client.q, id);
+
+	client.q->packet.dg = &d;
+	frames_receive(client.q, c, PS_PKT_1RTT, 0, frame, sizeof(frame), now_ns);
+}
+
+static void
+test_stop_in_every_state(void)
+{
+	start();
+	send_streams(1); /* nothing sent yet */
+	stop_sending(2, 9);
+	CU_ASSERT_EQUAL(lost, 1);
+	stop_sending(2, 9); /* twice is once */
+	run(100 * PS_MS_NS);
+	CU_ASSERT_EQUAL(server.drops.n[PS_DROP_QUIC_STREAM_RESET], 1);
+	CU_ASSERT_EQUAL(delivered, 0);
+	send_streams(1); /* all sent, nothing acknowledged: it had arrived */
+	carry(&client, &server);
+	stop_sending(6, 9);
+	CU_ASSERT_EQUAL(lost, 2);
+	run(100 * PS_MS_NS);
+	CU_ASSERT_EQUAL(delivered, 1);
+	CU_ASSERT_EQUAL(acked, 0);
+	send_streams(1); /* acknowledged */
+	run(100 * PS_MS_NS);
+	stop_sending(10, 9);
+	CU_ASSERT_EQUAL(lost, 2);
+	CU_ASSERT_EQUAL(acked, 1);
+	run(100 * PS_MS_NS);
+	CU_ASSERT_FALSE(closed);
+	stop_sending(14, 9); /* never made */
+	CU_ASSERT_TRUE(closed);
+	CU_ASSERT_EQUAL(why.code, PS_QUIC_STREAM_STATE_ERROR);
+	CU_ASSERT_EQUAL(why.frame_type, PS_FRAME_STOP_SENDING);
+	stop();
+}
+
+/* What is not sent does not count against the connection's window. */
+static void
+test_stop_gives_credit_back(void)
+{
+	struct conn *c;
+	uint64_t before;
+
+	start();
+	c = conn_find(client.q, id);
+	before = c->send.data_sent;
+	send_streams(1);
+	CU_ASSERT_EQUAL(c->send.data_sent, before + 1000);
+	stop_sending(2, 0);
+	CU_ASSERT_EQUAL(c->send.data_sent, before);
+	stop();
+}
+
 /* For an hour with one stream each 10 s: ids, tokens and marks disturb nothing. */
 static void
 test_long_and_slow(void)
@@ -325,6 +466,9 @@ static CU_TestInfo tests[] = {
 	{"noise is no reset", test_noise_is_no_reset},
 	{"a reset from another address", test_reset_from_elsewhere},
 	{"congestion marks make the window smaller", test_congestion_marks},
+	{"a stream that the server stops is reset", test_stopped_stream_is_reset},
+	{"STOP_SENDING in every state of a stream", test_stop_in_every_state},
+	{"what is not sent costs no credit", test_stop_gives_credit_back},
 	{"long and slow", test_long_and_slow},
 	CU_TEST_INFO_NULL,
 };

@@ -63,23 +63,77 @@ padded_stream(struct raw_peer *p, uint8_t id)
 static void
 test_challenge_is_answered(void)
 {
-	static const uint8_t two[] = {PS_FRAME_PATH_CHALLENGE, 1, 2, 3, 4, 5, 6, 7, 8,
-		PS_FRAME_PATH_CHALLENGE, 8, 7, 6, 5, 4, 3, 2, 1};
 	struct raw_peer *p = start();
 	const struct raw_frame *f;
 
-	send_path(p, PS_FRAME_PATH_CHALLENGE, two + 1, 0);
+	send_path(p, PS_FRAME_PATH_CHALLENGE, (const uint8_t *)"12345678", 0);
 	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_RESPONSE), 1);
 	f = raw_last(p, PS_FRAME_PATH_RESPONSE);
-	CU_ASSERT_EQUAL(memcmp(f->f.path, two + 1, 8), 0);
+	CU_ASSERT_EQUAL(memcmp(f->f.path, "12345678", 8), 0);
 	CU_ASSERT_EQUAL(f->size, 1200);
-	raw_send(p, PS_LEVEL_APP, two, sizeof(two)); /* one answer a packet, to the newest */
-	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_RESPONSE), 2);
-	CU_ASSERT_EQUAL(memcmp(raw_last(p, PS_FRAME_PATH_RESPONSE)->f.path, two + 10, 8), 0);
 	raw_peer_clear(p);
 	raw_run(&s, 5 * PS_SEC_NS);
 	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_RESPONSE), 0); /* never again by itself */
 	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_PATH_CHALLENGE), 0);
+	raw_server_stop(&s);
+}
+
+/* Section 8.2.2: one response each, together in one datagram; a fifth has to be asked again. */
+static void
+test_every_challenge_is_answered(void)
+{
+	uint8_t frames[6 * 9];
+	struct raw_peer *p = start();
+
+	for (unsigned int i = 0; i < 6; i++) {
+		frames[9 * i] = PS_FRAME_PATH_CHALLENGE;
+		memset(frames + 9 * i + 1, 'a' + (int)i, 8);
+	}
+	for (unsigned int n = 1; n <= 6; n++) {
+		raw_peer_clear(p);
+		raw_send(p, PS_LEVEL_APP, frames, 9 * n);
+		CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_RESPONSE), n < 4 ? n : 4);
+		for (unsigned int i = 0; i < n && i < 4; i++) {
+			const struct raw_frame *f = raw_nth(p, PS_FRAME_PATH_RESPONSE, i);
+
+			CU_ASSERT_EQUAL(memcmp(f->f.path, frames + 9 * i + 1, 8), 0);
+			CU_ASSERT_EQUAL(f->size, 1200);
+			CU_ASSERT_EQUAL(f->datagram, p->frame[0].datagram);
+		}
+	}
+	raw_server_stop(&s);
+}
+
+/* Challenges from two addresses wait together: each answer goes to its own. */
+static void
+test_challenges_from_both(void)
+{
+	uint8_t here[PS_UDP_PAYLOAD_MAX], there[PS_UDP_PAYLOAD_MAX];
+	struct raw_how how = {.pad_to = 1200};
+	struct raw_peer *p = start();
+	struct ps_flow4 old = p->flow;
+	const struct raw_frame *f;
+	size_t n, m;
+
+	n = raw_packet(p, PS_LEVEL_APP,
+		"\x1a"
+		"aaaaaaaa",
+		9, &how, here);
+	m = raw_packet(p, PS_LEVEL_APP,
+		"\x1a"
+		"bbbbbbbb",
+		9, &how, there);
+	raw_move(p, OTHER_IP, OTHER_PORT);
+	raw_inject(&s, old, here, n);
+	raw_inject(&s, p->flow, there, m);
+	raw_pump(&s);
+	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_PATH_RESPONSE), 2);
+	for (unsigned int i = 0; i < 2; i++) {
+		f = raw_nth(p, PS_FRAME_PATH_RESPONSE, i);
+		CU_ASSERT_EQUAL(f->f.path[0], i == 0 ? 'a' : 'b');
+		CU_ASSERT_EQUAL(to_new(p, f), i == 1);
+		CU_ASSERT_EQUAL(f->size, 1200);
+	}
 	raw_server_stop(&s);
 }
 
@@ -503,6 +557,8 @@ test_late_ack_proves_nothing(void)
 
 static CU_TestInfo tests[] = {
 	{"a challenge is answered once, in a full datagram", test_challenge_is_answered},
+	{"each of four challenges is answered", test_every_challenge_is_answered},
+	{"challenges from two addresses", test_challenges_from_both},
 	{"a challenge from elsewhere is answered there", test_challenge_from_elsewhere},
 	{"port and address rebinding", test_rebinding},
 	{"round trips of a new address", test_round_trips_of_a_new_address},
