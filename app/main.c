@@ -40,7 +40,7 @@ static const struct command {
 	{"fini", "put back what init changed", ps_cmd_fini, ps_help_fini},
 	{"mem", "memory that a configuration takes", ps_cmd_mem, ps_help_mem},
 	{"feed", "print the records of a feed", ps_cmd_feed, NULL},
-	{"bench", "measure packet protection, ingest and feed in memory", ps_cmd_bench,
+	{"bench", "measure what packets and handshakes cost, in memory", ps_cmd_bench,
 		ps_help_bench},
 	{"help", "help COMMAND, help config (all options), help drops", help, help_help},
 	{"version", "versions of penstock and DPDK", version, help_version},
