@@ -15,6 +15,7 @@
 
 #include "conf.h"
 #include "drift.h"
+#include "guard.h"
 #include "port.h"
 #include "privilege.h"
 #include "steer.h"
@@ -39,6 +40,7 @@ struct ps_app {
 	struct ps_worker *worker[PS_WORKERS_MAX]; /* each on its own NUMA node */
 	struct ps_steer steer;
 	struct ps_drift drift;      /* control: rw; telemetry: ro */
+	struct ps_guard guard;
 	struct ps_steer_count *sum; /* control, at hand: by selector's id */
 	uint64_t start_ns;
 	bool eal;                           /* started */

@@ -2,9 +2,7 @@
  * Copyright (c) 2026 The Penstock authors */
 
 #include "cmd.h"
-#include "host/step.h"
-
-#include <getopt.h>
+#include "cmd_host.h"
 
 const char ps_help_check[] =
 	"usage: penstock check -c FILE [--contact-info FILE|-] [--json]\n"
@@ -23,59 +21,36 @@ const char ps_help_check[] =
 	"skip: does not apply, or cannot be seen from here. Exit code 1 when a row is not.\n";
 
 static int
-check(const char *file, const char *contact, bool json)
+check(const struct ps_host_options *o, struct ps_rows *r, struct ps_err *e)
 {
+	static const char not_ready[] = "not ready: see the rows marked not";
 	static struct ps_conf conf;
 	static struct ps_host host;
-	struct ps_err e;
-	int rc = ps_host_open(&host, &conf, file, &e);
+	unsigned int wishes;
+	bool ready;
+	int rc = ps_host_open(&host, &conf, o->file, e);
 
-	if (rc < 0) {
-		ps_log(PS_LOG_ERROR, "%s", e.text);
-		return PS_EXIT_FAILED;
-	}
-	host.contact_file = contact;
+	if (rc < 0)
+		return rc;
+	host.contact_file = o->contact_file;
 	ps_host_look(&host);
-	ps_host_print(&host, json, stdout);
-	rc = ps_host_ready(&host) && fflush(stdout) == 0 ? PS_EXIT_OK : PS_EXIT_FAILED;
+	ready = ps_host_ready(&host);
+	wishes = ps_host_wishes(&host);
+	ps_rows_begin(r, conf.name);
+	ps_rows_add_host(r, &host);
+	ps_rows_close(r);
+	if (wishes > 0 && !o->json)
+		printf("* penstock init -c %s does these %u, and penstock fini undoes them\n",
+			o->file, wishes);
+	ps_rows_end(r, ready, ready ? "ready" : not_ready);
+	if (!ready && !o->json)
+		printf("%s\n", not_ready);
 	ps_host_close(&host);
-	return rc;
+	return !ready;
 }
 
 int
 ps_cmd_check(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"contact-info", required_argument, NULL, 'i'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	const char *file = NULL, *contact = NULL;
-	bool json = false;
-	int opt;
-
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:c:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			file = optarg;
-			break;
-		case 'i':
-			contact = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			return ps_print_help(ps_help_check);
-		default:
-			return ps_usage_option("check", opt, argv);
-		}
-	}
-	if (optind < argc)
-		return ps_usage("check", "unexpected '%s'", argv[optind]);
-	if (file == NULL)
-		return ps_usage("check", "-c FILE is missing");
-	return check(file, contact, json);
+	return ps_host_command(argc, argv, "i", ps_help_check, check);
 }

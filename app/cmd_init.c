@@ -2,18 +2,15 @@
  * Copyright (c) 2026 The Penstock authors */
 
 #include "cmd.h"
+#include "cmd_host.h"
 #include "host/change.h"
+#include "host/pf_record.h"
 #include "host/undo.h"
 #include "host/use.h"
-#include "ps_json.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define UNDO_MINUTES     10.0
-#define UNDO_MINUTES_MAX 1440.0
 
 const char ps_help_init[] =
 	"usage: penstock init -c FILE [--i-have-another-way-in] [--undo-after MINUTES] [--json]\n"
@@ -31,109 +28,86 @@ const char ps_help_init[] =
 	"  -h                       this text\n";
 
 const char ps_help_fini[] =
-	"usage: penstock fini -c FILE [--rules-only] [--json]\n"
+	"usage: penstock fini -c FILE [--rules-only | --forget] [--json]\n"
 	"\n"
 	"Restores what penstock init changed. What somebody else changed since is named and left\n"
-	"alone. Also removes a killed penstock's XDP program, and the drop rules for the services "
-	"from\n"
-	"the physical functions.\n"
+	"alone; what belongs to a device that is gone is named and kept for when it comes back. "
+	"Also\n"
+	"removes a killed penstock's XDP program, and its drop rules from the physical functions.\n"
 	"\n"
 	"  -c FILE       configuration\n"
 	"  --rules-only  remove the drop rules only, also while penstock runs\n"
+	"  --forget      the devices that are gone will not come back: keep nothing of them\n"
 	"  --json        one JSON object\n"
 	"  -h            this text\n";
 
-const char ps_help_confirm[] = "usage: penstock confirm -c FILE\n"
+const char ps_help_confirm[] = "usage: penstock confirm -c FILE [--json]\n"
 			       "\n"
-			       "Keeps what penstock init did: it is not taken back any more.\n";
+			       "Keeps what penstock init did: it is not taken back any more.\n"
+			       "\n"
+			       "  -c FILE  configuration\n"
+			       "  --json   one JSON object\n"
+			       "  -h       this text\n";
 
-struct options {
-	const char *command, *file;
-	bool json, way_in, rules_only;
-	double undo_minutes;
-};
+/* -- rows -- */
 
-/* -- output -- */
-
-struct printer {
-	bool json;
-	struct ps_json j;
-	unsigned int n;
-};
-
-static void
-print_change(void *arg, const struct ps_change *c, enum ps_outcome o, const char *why)
+static const char *
+state_of(enum ps_outcome o)
 {
-	struct printer *p = arg;
-
-	p->n++;
-	if (!p->json) {
-		printf("%-9s %s%s%s: %s\n", ps_outcome_name(o), c->target,
-			c->key[0] != '\0' ? " " : "", c->key, why);
-		return;
+	switch (o) {
+	case PS_FOREIGN:
+		return "partial";
+	case PS_REFUSED:
+	case PS_GONE:
+	case PS_FAILED:
+		return "not";
+	default:
+		return "ok";
 	}
-	ps_json_open(&p->j, NULL, '{');
-	ps_json_str(&p->j, "kind", c->kind);
-	ps_json_str(&p->j, "target", c->target);
-	ps_json_str(&p->j, "key", c->key);
-	ps_json_str(&p->j, "old", c->old);
-	ps_json_str(&p->j, "new", c->new_value);
-	ps_json_str(&p->j, "outcome", ps_outcome_name(o));
-	ps_json_str(&p->j, "why", why);
-	ps_json_close(&p->j, '}');
 }
 
 static void
-begin_print(struct printer *p, const char *name)
+add_change(void *arg, const struct ps_change *c, enum ps_outcome o, const char *why)
 {
-	if (!p->json)
-		return;
-	p->j.out = stdout;
-	ps_json_open(&p->j, NULL, '{');
-	ps_json_str(&p->j, "name", name);
-	ps_json_open(&p->j, "changes", '[');
+	char remedy[320] = "";
+
+	if (o == PS_REFUSED)
+		ps_change_command(c, c->new_value, remedy, sizeof(remedy));
+	else if (o == PS_FOREIGN || o == PS_FAILED)
+		ps_change_command(c, c->old, remedy, sizeof(remedy));
+	else if (o == PS_GONE)
+		snprintf(remedy, sizeof(remedy),
+			"plug it back and run penstock fini again, or penstock fini --forget");
+	ps_rows_add(arg, &(struct ps_line){
+				 .name = c->key[0] != '\0' ? c->key : c->kind,
+				 .subject = c->target,
+				 .state = state_of(o),
+				 .why = why,
+				 .remedy = remedy,
+				 .outcome = ps_outcome_name(o),
+			 });
 }
 
 static void
-end_print(struct printer *p, bool ok, const char *text)
+add_simple(struct ps_rows *r, const char *name, const char *state, const char *outcome,
+	const char *why, const char *remedy)
 {
-	if (!p->json) {
-		if (text[0] != '\0')
-			printf("%s\n", text);
-		return;
-	}
-	ps_json_close(&p->j, ']');
-	ps_json_bool(&p->j, "ok", ok);
-	ps_json_str(&p->j, "text", text);
-	ps_json_close(&p->j, '}');
-	putchar('\n');
-}
-
-static int
-end_with(int rc, const struct ps_err *e)
-{
-	if (rc == 0 && fflush(stdout) == 0)
-		return PS_EXIT_OK;
-	if (rc < 0)
-		ps_log(PS_LOG_ERROR, "%s", e->text);
-	return PS_EXIT_FAILED;
+	ps_rows_add(r, &(struct ps_line){
+			       .name = name,
+			       .subject = "",
+			       .state = state,
+			       .why = why,
+			       .remedy = remedy,
+			       .outcome = outcome,
+		       });
 }
 
 /* -- init -- */
 
-static unsigned int
-count_wishes(const struct ps_host *h)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < h->n_rows; i++)
-		n += h->row[i].wish;
-	return n;
-}
-
 /* The deadline is in the file, and its guard runs, before anything is changed. */
 static int
-arm(struct ps_state *s, const struct options *o, const struct ps_conf *conf, struct ps_err *e)
+arm(struct ps_state *s, const struct ps_host_options *o, const struct ps_conf *conf,
+	struct ps_err *e)
 {
 	int rc;
 
@@ -145,15 +119,15 @@ arm(struct ps_state *s, const struct options *o, const struct ps_conf *conf, str
 }
 
 static int
-apply(struct ps_state *s, const struct ps_host *h, const struct options *o, struct printer *p,
-	struct ps_err *e)
+apply(struct ps_state *s, const struct ps_host *h, const struct ps_host_options *o,
+	struct ps_rows *r, struct ps_err *e)
 {
 	const uint64_t before_ns = s->undo_ns;
 	struct ps_err second;
 	int rc = arm(s, o, h->conf, e);
 
 	if (rc == 0)
-		rc = ps_change_all(s, h, print_change, p, e);
+		rc = ps_change_all(s, h, add_change, r, e);
 	if (rc == 0)
 		return 0;
 	s->undo_ns = before_ns;
@@ -163,7 +137,7 @@ apply(struct ps_state *s, const struct ps_host *h, const struct options *o, stru
 }
 
 static void
-summary(const struct ps_host *h, const struct ps_state *s, const struct options *o,
+summary(const struct ps_host *h, const struct ps_state *s, const struct ps_host_options *o,
 	unsigned int wishes, char *text, size_t cap)
 {
 	if (wishes == 0 && s->undo_ns == 0)
@@ -177,39 +151,45 @@ summary(const struct ps_host *h, const struct ps_state *s, const struct options 
 	else
 		snprintf(text, cap,
 			"%u changed, and taken back in %.3g minutes unless penstock confirm -c %s "
-			"is "
-			"run",
+			"is run",
 			wishes, o->undo_minutes, h->file);
 }
 
 static int
-do_init(const struct options *o, struct ps_err *e)
+prepare(const struct ps_host_options *o, struct ps_host *host, struct ps_conf *conf,
+	struct ps_state *state, struct ps_err *e)
+{
+	int rc = ps_host_open(host, conf, o->file, e);
+
+	if (rc == 0 && host->running)
+		rc = ps_fail(e, EBUSY, "penstock %s is running; stop it first", conf->name);
+	return rc < 0 ? rc : ps_state_open(state, conf->name, e);
+}
+
+static int
+do_init(const struct ps_host_options *o, struct ps_rows *r, struct ps_err *e)
 {
 	static struct ps_conf conf;
 	static struct ps_host host;
 	static struct ps_state state;
-	struct printer p = {.json = o->json};
 	unsigned int wishes;
 	char text[320] = "";
-	int rc = ps_host_open(&host, &conf, o->file, e);
+	int rc = prepare(o, &host, &conf, &state, e);
 
-	if (rc == 0 && host.running)
-		rc = ps_fail(e, EBUSY, "penstock %s is running; stop it first", conf.name);
-	if (rc == 0)
-		rc = ps_state_open(&state, conf.name, e);
 	if (rc < 0)
 		return rc;
 	ps_host_look(&host);
-	wishes = count_wishes(&host);
+	wishes = ps_host_wishes(&host);
 	if (wishes > 0 && !o->way_in)
 		rc = ps_use_way_in(&conf, e);
 	if (rc == 0) {
-		begin_print(&p, conf.name);
+		ps_rows_begin(r, conf.name);
 		if (wishes > 0)
-			rc = apply(&state, &host, o, &p, e);
+			rc = apply(&state, &host, o, r, e);
 		if (rc == 0)
 			summary(&host, &state, o, wishes, text, sizeof(text));
-		end_print(&p, rc == 0, rc == 0 ? text : e->text);
+		ps_rows_close(r);
+		ps_rows_end(r, rc == 0, rc == 0 ? text : e->text);
 	}
 	ps_state_close(&state);
 	ps_host_close(&host);
@@ -218,47 +198,90 @@ do_init(const struct options *o, struct ps_err *e)
 
 /* -- fini -- */
 
+/* How many stay because of what is gone, or -errno. */
 static int
-remove_rules(const struct ps_conf *conf, struct ps_err *e)
+remove_rules(const struct ps_conf *conf, const struct ps_host_options *o, struct ps_rows *r,
+	struct ps_err *e)
 {
-	int rc = ps_use_drop_rules(conf, e);
+	unsigned int gone;
+	char why[64];
+	int rc = ps_pf_record_remove(conf->name, true, &gone, e);
 
-	if (rc > 0)
-		ps_log(PS_LOG_INFO, "%d drop rules removed", rc);
-	return rc < 0 ? rc : 0;
+	if (rc < 0)
+		add_simple(r, "rules", "not", "failed", e->text, "see ethtool -n of the PF");
+	if (rc > 0) {
+		snprintf(why, sizeof(why), "%d drop rules removed", rc);
+		add_simple(r, "rules", "ok", "removed", why, "");
+	}
+	if (rc < 0 || gone == 0)
+		return rc < 0 ? rc : 0;
+	snprintf(why, sizeof(why), "%u drop rules of a PF that is not there any more", gone);
+	if (o->forget) {
+		ps_pf_record_forget(conf->name);
+		add_simple(r, "rules", "ok", "forgotten", why, "");
+		return 0;
+	}
+	add_simple(r, "rules", "not", "gone", why,
+		"plug it back and run penstock fini again, or penstock fini --forget");
+	return (int)gone;
+}
+
+static void
+remove_programs(const struct ps_conf *conf, struct ps_rows *r)
+{
+	char why[64];
+	int n = ps_use_stale_programs(conf);
+
+	if (n == 0)
+		return;
+	snprintf(why, sizeof(why), "%d programs of a killed penstock taken off", n);
+	add_simple(r, "xdp", "ok", "removed", why, "");
 }
 
 /* The kernel gets its packets back first; a rule that stays keeps nothing else from being restored.
  */
 static int
-restore(const struct ps_conf *conf, struct ps_state *s, const struct options *o, struct ps_err *e)
+restore(const struct ps_conf *conf, struct ps_state *s, const struct ps_host_options *o,
+	struct ps_rows *r, struct ps_err *e)
 {
-	struct printer p = {.json = o->json};
 	struct ps_err rules;
-	int rc = ps_use_busy(conf, s, e), failed;
+	int failed = remove_rules(conf, o, r, &rules), rc;
 
-	if (rc < 0)
-		return rc;
-	failed = remove_rules(conf, &rules);
-	ps_use_stale_programs(conf);
-	begin_print(&p, conf->name);
+	remove_programs(conf, r);
 	s->undo_ns = 0;
-	rc = ps_change_undo(s, 0, print_change, &p, e);
-	if (rc > 0)
+	rc = ps_change_undo(s, o->forget, add_change, r, e);
+	if (failed > 0 || rc > 0)
 		rc = ps_fail(e, EIO,
-			"%d could not be restored and stay in %s; mend the cause "
-			"and run penstock fini again",
-			rc, s->path);
+			"%d could not be restored and stay in %s; mend what the rows say and run "
+			"penstock fini again",
+			(failed > 0 ? failed : 0) + (rc > 0 ? rc : 0), s->path);
 	if (failed < 0 && rc < 0)
 		ps_log(PS_LOG_ERROR, "%s", rules.text);
 	else if (failed < 0)
 		rc = ps_fail(e, -failed, "%s", rules.text);
-	end_print(&p, rc == 0, rc < 0 ? e->text : p.n == 0 ? "nothing to restore" : "");
 	return rc;
 }
 
 static int
-do_fini(const struct options *o, struct ps_err *e)
+only_rules(const struct ps_conf *conf, const struct ps_host_options *o, struct ps_rows *r,
+	struct ps_err *e)
+{
+	int rc;
+
+	ps_rows_begin(r, conf->name);
+	rc = remove_rules(conf, o, r, e);
+	if (rc > 0)
+		rc = ps_fail(e, ENODEV,
+			"the PF of %d drop rules is not there any more; penstock "
+			"fini --forget if it will not come back",
+			rc);
+	ps_rows_close(r);
+	ps_rows_end(r, rc == 0, rc < 0 ? e->text : "");
+	return rc;
+}
+
+static int
+do_fini(const struct ps_host_options *o, struct ps_rows *r, struct ps_err *e)
 {
 	static struct ps_conf conf;
 	static struct ps_state state;
@@ -267,144 +290,84 @@ do_fini(const struct options *o, struct ps_err *e)
 	if (rc < 0)
 		return rc;
 	if (o->rules_only)
-		return remove_rules(&conf, e);
+		return only_rules(&conf, o, r, e);
 	rc = ps_state_open(&state, conf.name, e);
 	if (rc < 0) {
 		struct ps_err rules;
+		unsigned int gone;
 
 		/* A damaged state file keeps no packet from the kernel. */
-		if (!ps_use_running(conf.name) && remove_rules(&conf, &rules) < 0)
+		if (!ps_use_running(conf.name) &&
+			ps_pf_record_remove(conf.name, true, &gone, &rules) < 0)
 			ps_log(PS_LOG_ERROR, "%s", rules.text);
 		return rc;
 	}
-	rc = restore(&conf, &state, o, e);
+	rc = ps_use_busy(&conf, &state, e);
+	if (rc == 0) {
+		ps_rows_begin(r, conf.name);
+		rc = restore(&conf, &state, o, r, e);
+		ps_rows_close(r);
+		ps_rows_end(r, rc == 0, rc < 0 ? e->text : r->n == 0 ? "nothing to restore" : "");
+	}
 	ps_state_close(&state);
 	return rc;
 }
 
 /* -- confirm -- */
 
+static void
+add_kept(struct ps_rows *r, const struct ps_change *c)
+{
+	char why[128];
+
+	snprintf(why, sizeof(why), "%.48s -> %.48s", c->old, c->new_value);
+	add_change(r, c, PS_KEPT, why);
+}
+
 static int
-do_confirm(const struct options *o, struct ps_err *e)
+do_confirm(const struct ps_host_options *o, struct ps_rows *r, struct ps_err *e)
 {
 	static struct ps_conf conf;
 	static struct ps_state state;
+	char text[64] = "nothing waits for it";
 	int rc = ps_conf_load(&conf, o->file, NULL, 0, e);
 
 	if (rc == 0)
 		rc = ps_state_open(&state, conf.name, e);
 	if (rc < 0)
 		return rc;
-	if (state.undo_ns == 0) {
-		printf("nothing waits for it\n");
-	} else {
+	if (state.undo_ns != 0) {
 		state.undo_ns = 0;
 		rc = ps_state_write(&state, e);
-		if (rc == 0)
-			printf("kept: %u changes\n", state.n);
+		snprintf(text, sizeof(text), "kept: %u changes", state.n);
+	}
+	if (rc == 0) {
+		ps_rows_begin(r, conf.name);
+		for (unsigned int i = 0; o->json && i < state.n; i++)
+			add_kept(r, &state.change[i]);
+		ps_rows_close(r);
+		ps_rows_end(r, true, text);
 	}
 	ps_state_close(&state);
 	return rc;
 }
 
-/* -- command lines -- */
-
-static bool
-parse_minutes(const char *text, double *minutes)
-{
-	char *end;
-
-	*minutes = strtod(text, &end);
-	return end != text && *end == '\0' && *minutes >= 0 && *minutes <= UNDO_MINUTES_MAX;
-}
-
-/* 0, PS_EXIT_USAGE, or -1 for help. */
-static int
-parse(int argc, char **argv, const struct option *longs, struct options *o)
-{
-	int opt;
-
-	*o = (struct options){.command = argv[0], .undo_minutes = UNDO_MINUTES};
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:c:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			o->file = optarg;
-			break;
-		case 'j':
-			o->json = true;
-			break;
-		case 'w':
-			o->way_in = true;
-			break;
-		case 'r':
-			o->rules_only = true;
-			break;
-		case 'u':
-			if (!parse_minutes(optarg, &o->undo_minutes))
-				return ps_usage(argv[0], "--undo-after %s: minutes, 0 to %.0f",
-					optarg, UNDO_MINUTES_MAX);
-			break;
-		case 'h':
-			return -1;
-		default:
-			return ps_usage_option(argv[0], opt, argv);
-		}
-	}
-	if (optind < argc)
-		return ps_usage(argv[0], "unexpected '%s'", argv[optind]);
-	if (o->file == NULL)
-		return ps_usage(argv[0], "-c FILE is missing");
-	return 0;
-}
-
-static int
-command(int argc, char **argv, const struct option *longs, const char *help_text,
-	int (*run)(const struct options *o, struct ps_err *e))
-{
-	struct options o;
-	struct ps_err e;
-	int rc = parse(argc, argv, longs, &o);
-
-	if (rc < 0)
-		return ps_print_help(help_text);
-	return rc > 0 ? rc : end_with(run(&o, &e), &e);
-}
+/* -- commands -- */
 
 int
 ps_cmd_init(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"i-have-another-way-in", no_argument, NULL, 'w'},
-		{"undo-after", required_argument, NULL, 'u'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-
-	return command(argc, argv, longs, ps_help_init, do_init);
+	return ps_host_command(argc, argv, "wu", ps_help_init, do_init);
 }
 
 int
 ps_cmd_fini(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"rules-only", no_argument, NULL, 'r'},
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-
-	return command(argc, argv, longs, ps_help_fini, do_fini);
+	return ps_host_command(argc, argv, "rf", ps_help_fini, do_fini);
 }
 
 int
 ps_cmd_confirm(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-
-	return command(argc, argv, longs, ps_help_confirm, do_confirm);
+	return ps_host_command(argc, argv, "", ps_help_confirm, do_confirm);
 }

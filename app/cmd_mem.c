@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Penstock authors */
 
 #include "cmd.h"
+#include "cmd_host.h"
 #include "host/mem.h"
-#include "ps_json.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,9 @@
 const char ps_help_mem[] =
 	"usage: penstock mem -c FILE [--json]\n"
 	"\n"
-	"What the configuration takes of the memory, per NUMA node, and as huge pages.\n"
+	"What the configuration takes of the memory, per NUMA node, and as huge pages; whether "
+	"they\n"
+	"are there, and the command that reserves them.\n"
 	"\n"
 	"  -c FILE   configuration\n"
 	"  --json    one JSON object\n"
@@ -28,40 +29,35 @@ const char ps_help_mem[] =
 static const char *const kind_name[] = {"huge", "ordinary", "file"};
 
 static void
-print_json(const struct ps_mem *m)
+add_numbers(struct ps_json *j, const struct ps_mem *m)
 {
-	struct ps_json j = {.out = stdout};
-
-	ps_json_open(&j, NULL, '{');
-	ps_json_open(&j, "nodes", '[');
+	ps_json_open(j, "nodes", '[');
 	for (unsigned int n = 0; n < m->n_nodes; n++) {
 		const uint64_t huge = m->bytes[n][PS_MEM_HUGE];
 
-		ps_json_open(&j, NULL, '{');
-		ps_json_u64(&j, "node", n);
+		ps_json_open(j, NULL, '{');
+		ps_json_u64(j, "node", n);
 		for (unsigned int k = 0; k < 3; k++) {
 			char key[32];
 
 			snprintf(key, sizeof(key), "%s_bytes", kind_name[k]);
-			ps_json_u64(&j, key, m->bytes[n][k]);
+			ps_json_u64(j, key, m->bytes[n][k]);
 		}
-		ps_json_u64(&j, "pages_1g", ps_mem_pages(huge, PAGE_1G));
-		ps_json_u64(&j, "pages_2m", ps_mem_pages(huge, PAGE_2M));
-		ps_json_close(&j, '}');
+		ps_json_u64(j, "pages_1g", ps_mem_pages(huge, PAGE_1G));
+		ps_json_u64(j, "pages_2m", ps_mem_pages(huge, PAGE_2M));
+		ps_json_close(j, '}');
 	}
-	ps_json_close(&j, ']');
-	ps_json_open(&j, "items", '[');
+	ps_json_close(j, ']');
+	ps_json_open(j, "items", '[');
 	for (unsigned int i = 0; i < m->n; i++) {
-		ps_json_open(&j, NULL, '{');
-		ps_json_str(&j, "what", m->item[i].what);
-		ps_json_u64(&j, "node", m->item[i].node);
-		ps_json_str(&j, "kind", kind_name[m->item[i].kind]);
-		ps_json_u64(&j, "bytes", m->item[i].bytes);
-		ps_json_close(&j, '}');
+		ps_json_open(j, NULL, '{');
+		ps_json_str(j, "what", m->item[i].what);
+		ps_json_u64(j, "node", m->item[i].node);
+		ps_json_str(j, "kind", kind_name[m->item[i].kind]);
+		ps_json_u64(j, "bytes", m->item[i].bytes);
+		ps_json_close(j, '}');
 	}
-	ps_json_close(&j, ']');
-	ps_json_close(&j, '}');
-	putchar('\n');
+	ps_json_close(j, ']');
 }
 
 static void
@@ -81,61 +77,32 @@ print_table(const struct ps_mem *m)
 	}
 }
 
+/* Too little of it is for check to judge, and no failure here. */
 static int
-show(const char *file, bool json)
+show(const struct ps_host_options *o, struct ps_rows *r, struct ps_err *e)
 {
-	static struct ps_lcores lcores;
+	static const char *const steps[] = {"hugepages", "memlock", NULL};
 	static struct ps_conf conf;
-	static struct ps_mem mem;
-	struct ps_err e;
-	int rc = ps_conf_load(&conf, file, NULL, 0, &e);
+	static struct ps_host host;
+	int rc = ps_host_open(&host, &conf, o->file, e);
 
-	if (rc == 0)
-		rc = ps_conf_check(&conf, &e);
-	if (rc == 0)
-		rc = ps_lcores_choose(&lcores, conf.lcores, &e);
-	if (rc < 0) {
-		ps_log(PS_LOG_ERROR, "%s", e.text);
-		return PS_EXIT_FAILED;
-	}
-	ps_mem_of(&mem, &conf, &lcores);
-	if (json)
-		print_json(&mem);
-	else
-		print_table(&mem);
-	return PS_EXIT_OK;
+	if (rc < 0)
+		return rc;
+	ps_host_look_at(&host, steps);
+	if (!o->json)
+		print_table(&host.mem);
+	ps_rows_begin(r, conf.name);
+	ps_rows_add_host(r, &host);
+	ps_rows_close(r);
+	if (o->json)
+		add_numbers(&r->j, &host.mem);
+	ps_rows_end(r, ps_host_ready(&host), "");
+	ps_host_close(&host);
+	return 0;
 }
 
 int
 ps_cmd_mem(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{"json", no_argument, NULL, 'j'},
-		{"help", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
-	};
-	const char *file = NULL;
-	bool json = false;
-	int opt;
-
-	optind = 0;
-	while ((opt = getopt_long(argc, argv, "+:c:h", longs, NULL)) != -1) {
-		switch (opt) {
-		case 'c':
-			file = optarg;
-			break;
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			return ps_print_help(ps_help_mem);
-		default:
-			return ps_usage_option("mem", opt, argv);
-		}
-	}
-	if (optind < argc)
-		return ps_usage("mem", "unexpected '%s'", argv[optind]);
-	if (file == NULL)
-		return ps_usage("mem", "-c FILE is missing");
-	return show(file, json);
+	return ps_host_command(argc, argv, "", ps_help_mem, show);
 }

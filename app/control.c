@@ -187,8 +187,11 @@ make_workers(struct ps_app *app, struct ps_err *e)
 	for (unsigned int i = 0; rc == 0 && i < app->lcores.n; i++) {
 		rc = ps_worker_new(
 			&app->worker[i], &app->conf, &app->steer, i, app->lcores.cpu[i], &keys, e);
-		if (rc == 0)
-			app->n_workers++;
+		if (rc < 0)
+			break;
+		if (app->guard.beat != NULL)
+			app->worker[i]->guard = &app->guard.beat[i];
+		app->n_workers++;
 	}
 	ps_wipe(&keys, sizeof(keys));
 	return rc;
@@ -248,6 +251,8 @@ prepare(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 	int rc = check_name(&app->conf, e);
 
 	if (rc == 0)
+	if (rc == 0)
+		rc = ps_guard_start(&app->guard, &app->conf, e);
 		rc = plan_ports(app, argc, argv, e);
 	if (rc == 0)
 		rc = check_workers(app, e);
@@ -453,6 +458,7 @@ tear_down(struct ps_app *app)
 	if (app->wake_fd >= 0)
 		close(app->wake_fd);
 	if (app->eal)
+	ps_guard_stop(&app->guard);
 		rte_eal_cleanup();
 	ps_eal_show_log();
 }

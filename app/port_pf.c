@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/pf_record.h"
+
 static int
 is_needed(const struct ps_port *p, bool *needed, struct ps_err *e)
 {
@@ -56,8 +58,79 @@ insert(const struct ps_port *p, struct ps_ntuple_rule *rule, struct ps_err *e)
 	int rc;
 
 	rule->location = RX_CLS_LOC_ANY;
-	rc = ps_ntuple_insert(p->conf->pf, rule, &v, e);
-	return rc == -EEXIST ? 0 : rc;
+	rc = ps_pf_record_note(p->conf->pf, rule, e);
+	if (rc == 0)
+		rc = ps_ntuple_insert(p->conf->pf, rule, &v, e);
+	if (rc == 0 || rc == -EEXIST)
+		rc = ps_pf_record_note(p->conf->pf, rule, e);
+	return rc;
+}
+
+/* Reads the rule back: 0 and its state, or why it could not be asked. What is at its place and
+ * means something else was put there by somebody: ours is lost. */
+static int
+look_at(const struct ps_port *p, struct ps_pf_rule *rule, struct ps_err *e)
+{
+	enum ps_ntuple_verdict v = PS_NTUPLE_EQUAL;
+	int rc;
+
+	if (rule->state == PS_RULE_PLANNED)
+		return 0;
+	rc = ps_ntuple_verify(p->conf->pf, &rule->ntuple, &v, e);
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
+	if (rc == 0 && v > PS_NTUPLE_UNKNOWN)
+		ps_fail(e, ESTALE, "%s: location %u holds another rule than ours: %s", p->conf->pf,
+			rule->ntuple.location, ps_ntuple_reason(v));
+	if (rc == -ENOENT || v > PS_NTUPLE_UNKNOWN)
+		rule->state = PS_RULE_LOST;
+	else
+		rule->state = v == PS_NTUPLE_EQUAL ? PS_RULE_PROVEN : PS_RULE_CREATED;
+	return 0;
+}
+
+/* Those that are not there. */
+static int
+insert_all(struct ps_port *p, struct ps_err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < p->n_pf_rules; i++) {
+		struct ps_pf_rule *rule = &p->pf_rule[i];
+
+		rc = look_at(p, rule, e);
+		if (rc < 0 || rule->state == PS_RULE_CREATED || rule->state == PS_RULE_PROVEN)
+			continue;
+		rc = insert(p, &rule->ntuple, e);
+		if (rc == 0) {
+			rule->state = PS_RULE_CREATED;
+			rc = look_at(p, rule, e);
+		}
+	}
+	return rc;
+}
+
+/* The first failure, after all were tried; those that failed stay ours. */
+static int
+delete_all(struct ps_port *p, struct ps_err *e)
+{
+	int rc = 0;
+
+	for (uint32_t i = p->n_pf_rules; i-- > 0;) {
+		struct ps_pf_rule *rule = &p->pf_rule[i];
+		struct ps_err cause;
+		int one = 0;
+
+		if (rule->state != PS_RULE_PLANNED)
+			one = ps_ntuple_delete(p->conf->pf, &rule->ntuple, &cause);
+		if (one == 0 || one == -ENOENT || one == -ESTALE)
+			rule->state = PS_RULE_PLANNED;
+		else if (rc == 0)
+			rc = ps_fail(e, -one, "[port %s] %.480s", p->conf->name, cause.text);
+	}
+	if (rc == 0)
+		atomic_store(&p->n_pf_rules, 0);
+	return rc;
 }
 
 int

@@ -252,6 +252,8 @@ receive(struct ps_worker *w, const struct ps_worker_port *p, uint64_t now_ns)
 static void
 beat(struct ps_worker *w, uint64_t now_ns)
 {
+	if (w->guard != NULL)
+		ps_guard_beat(w->guard, now_ns);
 	for (unsigned int i = 0; i < w->n_ports; i++)
 		if (w->port[i].xdp != NULL)
 			ps_xdp_beat(w->port[i].xdp, w->port[i].xdp_queue, now_ns);

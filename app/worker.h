@@ -19,6 +19,7 @@
 #include "conf.h"
 #include "endpoint.h"
 #include "feed.h"
+#include "guard.h"
 #include "net.h"
 #include "plan.h"
 
@@ -79,6 +80,7 @@ struct ps_worker {
 	bool sleep;
 	unsigned int n_ports, n_services;
 	struct ps_worker_port port[PS_WORKER_QUEUES];
+	struct ps_guard_beat *guard; /* NULL: there is none */
 	struct rte_mempool *tx_pool;
 	unsigned int n_selectors;
 	uint16_t *service_of; /* by selector's id from 1; PS_NO_SERVICE: another worker's */

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ps_json.h"
 #include "text.h"
 #include "use.h"
 
@@ -162,8 +161,20 @@ ps_host_open(struct ps_host *h, struct ps_conf *conf, const char *file, struct p
 void
 ps_host_look(struct ps_host *h)
 {
+	ps_host_look_at(h, NULL);
+}
+
+void
+ps_host_look_at(struct ps_host *h, const char *const names[])
+{
 	clear_rows(h);
 	for (unsigned int i = 0; i < ps_n_steps; i++) {
+		const char *const *name = names;
+
+		while (name != NULL && *name != NULL && strcmp(*name, ps_steps[i].name) != 0)
+			name++;
+		if (name != NULL && *name == NULL)
+			continue;
 		h->step = &ps_steps[i];
 		h->step->look(h);
 	}
@@ -175,6 +186,16 @@ ps_host_close(struct ps_host *h)
 	clear_rows(h);
 }
 
+unsigned int
+ps_host_wishes(const struct ps_host *h)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < h->n_rows; i++)
+		n += h->row[i].wish;
+	return n;
+}
+
 bool
 ps_host_ready(const struct ps_host *h)
 {
@@ -182,56 +203,4 @@ ps_host_ready(const struct ps_host *h)
 		if (h->row[i].state == PS_STEP_NOT)
 			return false;
 	return true;
-}
-
-/* -- printing -- */
-
-static void
-print_json(const struct ps_host *h, FILE *out)
-{
-	struct ps_json j = {.out = out};
-
-	ps_json_open(&j, NULL, '{');
-	ps_json_str(&j, "name", h->conf->name);
-	ps_json_bool(&j, "ready", ps_host_ready(h));
-	ps_json_open(&j, "steps", '[');
-	for (unsigned int i = 0; i < h->n_rows; i++) {
-		const struct ps_row *r = &h->row[i];
-
-		ps_json_open(&j, NULL, '{');
-		ps_json_str(&j, "name", r->step);
-		ps_json_str(&j, "subject", r->subject);
-		ps_json_str(&j, "state", ps_step_state_name(r->state));
-		ps_json_str(&j, "why", r->why);
-		ps_json_str(&j, "remedy", r->remedy);
-		ps_json_bool(&j, "init", r->wish);
-		ps_json_close(&j, '}');
-	}
-	ps_json_close(&j, ']');
-	ps_json_close(&j, '}');
-	fputc('\n', out);
-}
-
-void
-ps_host_print(const struct ps_host *h, bool json, FILE *out)
-{
-	unsigned int wishes = 0;
-
-	if (json) {
-		print_json(h, out);
-		return;
-	}
-	for (unsigned int i = 0; i < h->n_rows; i++) {
-		const struct ps_row *r = &h->row[i];
-
-		fprintf(out, "%-8s %-12s %-22s %s\n", ps_step_state_name(r->state), r->step,
-			r->subject, r->why);
-		if (r->remedy[0] != '\0')
-			fprintf(out, "%-8s %-12s %s%s\n", "", "", r->wish ? "* " : "> ", r->remedy);
-		wishes += r->wish;
-	}
-	if (wishes > 0)
-		fprintf(out, "* penstock init -c %s does these %u, and penstock fini undoes them\n",
-			h->file, wishes);
-	fprintf(out, "%s\n", ps_host_ready(h) ? "ready" : "not ready: see the rows marked not");
 }

@@ -21,8 +21,8 @@
 #define DIRECTORY "/var/lib/penstock"
 #define FILE_MAX  (32u << 20)
 
-static void
-boot_id(char *text, size_t cap)
+void
+ps_state_boot_id(char *text, size_t cap)
 {
 	if (ps_text_read("/proc/sys/kernel/random/boot_id", text, cap) < 0)
 		snprintf(text, cap, "unknown");
@@ -42,7 +42,7 @@ ps_state_rebooted(const struct ps_state *s)
 {
 	char now[sizeof(s->boot)];
 
-	boot_id(now, sizeof(now));
+	ps_state_boot_id(now, sizeof(now));
 	return strcmp(now, s->boot) != 0;
 }
 
@@ -199,7 +199,7 @@ read_file(struct ps_state *s, struct ps_err *e)
 
 	rc = ps_text_load(s->path, FILE_MAX, &text);
 	if (rc == -ENOENT) {
-		boot_id(s->boot, sizeof(s->boot));
+		ps_state_boot_id(s->boot, sizeof(s->boot));
 		return 0;
 	}
 	if (rc < 0)
@@ -220,22 +220,31 @@ remove_temporary(const struct ps_state *s)
 }
 
 int
-ps_state_open(struct ps_state *s, const char *name, struct ps_err *e)
+ps_state_path(char path[PS_STATE_PATH], const char *name, const char *suffix, struct ps_err *e)
 {
 	const char *dir = getenv("STATE_DIRECTORY");
+
+	if (dir == NULL || dir[0] == '\0')
+		dir = DIRECTORY;
+	if (snprintf(path, PS_STATE_PATH, "%s/%s.%s", dir, name, suffix) >= PS_STATE_PATH)
+		return ps_fail(e, ENAMETOOLONG, "%s/%s.%s is too long a path; choose a shorter",
+			dir, name, suffix);
+	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
+		return ps_fail(e, errno, "cannot make %s: %s; run as root", dir, strerror(errno));
+	return 0;
+}
+
+int
+ps_state_open(struct ps_state *s, const char *name, struct ps_err *e)
+{
 	char lock[PS_STATE_PATH + 8];
 	int rc;
 
 	memset(s, 0, sizeof(*s));
 	s->lock_fd = -1;
-	if (dir == NULL || dir[0] == '\0')
-		dir = DIRECTORY;
-	rc = snprintf(s->path, sizeof(s->path), "%s/%s.state", dir, name);
-	if (rc >= (int)sizeof(s->path))
-		return ps_fail(e, ENAMETOOLONG, "%s/%s.state is too long a path; choose a shorter",
-			dir, name);
-	if (mkdir(dir, 0755) != 0 && errno != EEXIST)
-		return ps_fail(e, errno, "cannot make %s: %s; run as root", dir, strerror(errno));
+	rc = ps_state_path(s->path, name, "state", e);
+	if (rc < 0)
+		return rc;
 	snprintf(lock, sizeof(lock), "%s.lock", s->path);
 	s->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (s->lock_fd < 0)
@@ -272,9 +281,8 @@ write_lines(const struct ps_state *s, FILE *f)
 	return fflush(f) == 0 && fsync(fileno(f)) == 0 ? 0 : -errno;
 }
 
-/* The rename is on the disk when this returns. */
-static int
-sync_directory(const char *path)
+int
+ps_state_sync_directory(const char *path)
 {
 	char dir[PS_STATE_PATH];
 	int fd, rc;
@@ -320,7 +328,7 @@ ps_state_write(const struct ps_state *s, struct ps_err *e)
 	else
 		rc = unlink(s->path) == 0 || errno == ENOENT ? 0 : -errno;
 	if (rc == 0)
-		rc = sync_directory(s->path);
+		rc = ps_state_sync_directory(s->path);
 	if (rc < 0)
 		return ps_fail(e, -rc, "cannot write %s: %s; make room there, or run as root",
 			s->path, strerror(-rc));

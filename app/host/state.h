@@ -17,6 +17,7 @@
 #define PS_HOST_STATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ps_err.h"
@@ -38,8 +39,16 @@ struct ps_state {
 	struct ps_change change[PS_STATE_CHANGES];
 };
 
-/* Takes the lock of NAME's state in $STATE_DIRECTORY (as systemd sets it) or /var/lib/penstock, and
- * reads the file if there is one. -EBUSY: another command holds it. */
+/* The path of NAME.SUFFIX in $STATE_DIRECTORY (as systemd sets it) or /var/lib/penstock, which is
+ * made. */
+int ps_state_path(char path[PS_STATE_PATH], const char *name, const char *suffix, struct ps_err *e);
+/* What was renamed or made beside path is on the disk when this returns. */
+int ps_state_sync_directory(const char *path);
+/* Another one after each restart of the machine. */
+void ps_state_boot_id(char *text, size_t cap);
+
+/* Takes the lock of NAME's state and reads the file if there is one. -EBUSY: another command holds
+ * it. */
 int ps_state_open(struct ps_state *s, const char *name, struct ps_err *e);
 void ps_state_close(struct ps_state *s);
 

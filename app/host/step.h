@@ -64,10 +64,13 @@ extern const unsigned int ps_n_steps;
 int ps_host_open(struct ps_host *h, struct ps_conf *conf, const char *file, struct ps_err *e);
 /* Looks at everything; replaces the rows. */
 void ps_host_look(struct ps_host *h);
+/* Only at the steps of these names; the last is NULL. */
+void ps_host_look_at(struct ps_host *h, const char *const names[]);
 void ps_host_close(struct ps_host *h);
 /* No row is NOT. */
 bool ps_host_ready(const struct ps_host *h);
-void ps_host_print(const struct ps_host *h, bool json, FILE *out);
+/* Rows that init mends. */
+unsigned int ps_host_wishes(const struct ps_host *h);
 const char *ps_step_state_name(enum ps_step_state state);
 
 /* -- for steps -- */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "change.h"
+#include "pf_record.h"
 #include "use.h"
 
 #define RETRY_S 10
@@ -21,7 +22,9 @@
 static void
 log_change(void *arg, const struct ps_change *c, enum ps_outcome o, const char *why)
 {
-	(void)arg;
+	unsigned int *failed = arg;
+
+	*failed += o == PS_FAILED;
 	syslog(LOG_NOTICE, "undo: %s %s %s: %s", ps_outcome_name(o), c->target, c->key, why);
 }
 
@@ -41,8 +44,9 @@ sleep_until(uint64_t deadline_ns)
 static void
 clear(const struct ps_conf *conf)
 {
+	unsigned int gone;
 	struct ps_err e;
-	int rc = ps_use_drop_rules(conf, &e);
+	int rc = ps_pf_record_remove(conf->name, true, &gone, &e);
 
 	if (rc < 0)
 		syslog(LOG_ERR, "undo: %s", e.text);
@@ -57,6 +61,7 @@ static bool
 try_undo(const struct ps_conf *conf, uint64_t deadline_ns)
 {
 	static struct ps_state s;
+	unsigned int failed = 0;
 	struct ps_err e;
 	int rc = ps_state_open(&s, conf->name, &e);
 
@@ -71,13 +76,14 @@ try_undo(const struct ps_conf *conf, uint64_t deadline_ns)
 	}
 	clear(conf);
 	s.undo_ns = 0;
-	rc = ps_change_undo(&s, 0, log_change, NULL, &e);
-	if (rc != 0) {
+	/* What is gone is for fini; to try it again each time would not bring it back. */
+	rc = ps_change_undo(&s, false, log_change, &failed, &e);
+	if (rc < 0 || failed > 0) {
 		s.undo_ns = deadline_ns;
 		ps_state_write(&s, &e);
 	}
 	ps_state_close(&s);
-	return rc == 0;
+	return rc >= 0 && failed == 0;
 }
 
 static void __attribute__((noreturn)) run_timer(const struct ps_conf *conf, uint64_t deadline_ns)

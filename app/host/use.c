@@ -3,7 +3,6 @@
 
 #include "use.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +13,6 @@
 
 #include "af_xdp.h"
 #include "hostnet.h"
-#include "ntuple.h"
 #include "tel_client.h"
 #include "text.h"
 
@@ -146,48 +144,6 @@ ps_use_busy(const struct ps_conf *conf, const struct ps_state *s, struct ps_err 
 		if (strcmp(s->change[i].kind, "driver") == 0)
 			rc = check_device(s->change[i].target, e);
 	return rc;
-}
-
-/* -- drop rules -- */
-
-static int
-drop_rule(const char *pf, uint32_t addr_be, uint32_t port, struct ps_err *e)
-{
-	struct ps_ntuple_rule rule = {
-		.daddr_be = addr_be, .dport_be = htons((uint16_t)port), .drop = true};
-	enum ps_ntuple_verdict v;
-	int rc = ps_ntuple_find(pf, &rule, &rule.location, &v, e);
-
-	if (rc == 0)
-		rc = ps_ntuple_delete(pf, &rule, e);
-	/* -ENODEV: the PF is gone, and its rules with it. */
-	if (rc == -ENOENT || rc == -EOPNOTSUPP || rc == -ENODEV)
-		return 0;
-	return rc < 0 ? rc : 1;
-}
-
-int
-ps_use_drop_rules(const struct ps_conf *conf, struct ps_err *e)
-{
-	struct ps_err cause;
-	int removed = 0, failed = 0;
-
-	for (unsigned int i = 0; i < conf->n_ports; i++) {
-		const char *pf = conf->port[i].pf;
-
-		for (unsigned int j = 0; pf[0] != '\0' && j < conf->n_services; j++) {
-			const struct ps_conf_service *s = &conf->service[j];
-
-			for (uint32_t a = 0; a < s->n_addrs; a++) {
-				int rc = drop_rule(pf, s->addr_be[a], s->port, &cause);
-
-				if (rc < 0 && failed == 0)
-					failed = ps_fail(e, -rc, "%s", cause.text);
-				removed += rc > 0;
-			}
-		}
-	}
-	return failed < 0 ? failed : removed;
 }
 
 /* -- programs -- */

@@ -16,10 +16,6 @@ int ps_use_way_in(const struct ps_conf *conf, struct ps_err *e);
 int ps_use_busy(const struct ps_conf *conf, const struct ps_state *s, struct ps_err *e);
 /* Is a penstock of this name there, alive or stopped? */
 bool ps_use_running(const char *name);
-/* Removes the kernel's drop rules for the services from the PFs: the kernel sees their packets
- * again. Goes on over what cannot be removed. Returns how many there were, or the first -errno. */
-int ps_use_drop_rules(const struct ps_conf *conf, struct ps_err *e);
-
 /* Takes a killed penstock's XDP program off the interfaces. Nobody of this name runs. Returns how
  * many there were; one that does not come off is logged. */
 int ps_use_stale_programs(const struct ps_conf *conf);
