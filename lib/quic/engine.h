@@ -314,6 +314,7 @@ struct conn {
 	struct path path;
 	bool ecn_off; /* our marks do not come through, RFC 9000 section 13.4.2 */
 	bool send_new_token;
+	bool done_acked;    /* server role: HANDSHAKE_DONE was acknowledged */
 	uint32_t budget;    /* frames without progress that are still forgiven */
 	uint64_t budget_ns; /* when it was last filled */
 	struct ps_peer peer;

@@ -216,6 +216,8 @@ frame_acked(struct ps_quic *q, struct conn *c, struct space *s, struct sent *e)
 	packet_gone(c, s, e);
 	if (e->kind == SENT_STREAM || e->kind == SENT_RESET)
 		send_acked(q, c, e);
+	else if (e->kind == SENT_HANDSHAKE_DONE)
+		c->done_acked = true;
 	else if (e->kind == SENT_ACK)
 		ps_ranges_forget(&s->rx, e->value);
 }

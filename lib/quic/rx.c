@@ -297,7 +297,7 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 	if (!same_path(c, dg)) {
 		/* A client that moved before HANDSHAKE_DONE reached it repeats its Finished, whose
 		 * keys are gone. It is asked to prove the new address; nothing else follows. */
-		if (q->cfg.server && c->state == CONN_ESTABLISHED && c->app.rx_next == 0)
+		if (q->cfg.server && c->state == CONN_ESTABLISHED && !c->done_acked)
 			path_seen(q, c, dg, true, now_ns);
 		ps_drop(q->drops, PS_DROP_QUIC_PATH);
 		return true;

@@ -249,23 +249,24 @@ world_free(struct world *w)
 /* -- the link -- */
 
 static bool
-all_sending(const struct world *w)
+server_done(const struct world *w)
 {
+	uint64_t done = ps_quic_stats(w->server.q)->handshakes_done;
+
 	for (unsigned int i = 0; i < w->o.conns; i++)
-		if (w->conn[i].sent == 0 && !w->conn[i].closed)
-			return false;
-	return true;
+		done += w->conn[i].closed;
+	return done >= w->o.conns;
 }
 
-/* The bits by which the NAT changes every client port now. It keeps its ports until the handshakes
- * are over for both ends: a client that moves before may have to connect again. */
+/* The bits by which the NAT changes every client port now. It keeps its ports until the server has
+ * completed the handshakes, and changes them before a client can know. */
 static uint16_t
 nat_bits(struct world *w)
 {
 	if (w->o.link.rebind_ns == 0)
 		return 0;
-	if (w->rebind_from_ns == 0 && all_sending(w))
-		w->rebind_from_ns = w->now_ns;
+	if (w->rebind_from_ns == 0 && server_done(w))
+		w->rebind_from_ns = w->now_ns - w->o.link.rebind_ns;
 	if (w->rebind_from_ns == 0)
 		return 0;
 	return (uint16_t)(((w->now_ns - w->rebind_from_ns) / w->o.link.rebind_ns & 0x1f) * 4);
