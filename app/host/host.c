@@ -3,6 +3,7 @@
 
 #include "step.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -34,6 +35,54 @@ ps_host_is_interface(const struct ps_conf_port *p)
 {
 	return !ps_host_is_pci(p) && strchr(p->device, '/') == NULL &&
 	       ps_text_existsf("/sys/class/net/%s", p->device);
+}
+
+char *
+ps_host_interface(const struct ps_conf_port *p, char ifname[16])
+{
+	char path[96], pci[24];
+	struct dirent *d;
+	DIR *dir;
+
+	ifname[0] = '\0';
+	if (ps_host_is_interface(p)) {
+		snprintf(ifname, 16, "%.15s", p->device);
+		return ifname;
+	}
+	if (!ps_host_is_pci(p) || (p->path != PS_PATH_AF_XDP && p->path != PS_PATH_SOCKET))
+		return NULL;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/net", ps_host_pci(p, pci));
+	dir = opendir(path);
+	while (dir != NULL && ifname[0] == '\0' && (d = readdir(dir)) != NULL)
+		if (d->d_name[0] != '.')
+			snprintf(ifname, 16, "%.15s", d->d_name);
+	if (dir != NULL)
+		closedir(dir);
+	return ifname[0] != '\0' ? ifname : NULL;
+}
+
+bool
+ps_host_is_eal(const struct ps_conf_port *p)
+{
+	return (strncmp(p->device, "net_", 4) == 0 || strncmp(p->device, "eth_", 4) == 0) &&
+	       !ps_host_is_interface(p);
+}
+
+bool
+ps_host_is_shared(const struct ps_conf_port *p)
+{
+	char path[96], pci[24], driver[64];
+
+	if (!ps_host_is_pci(p))
+		return false;
+	if (p->path == PS_PATH_AF_XDP || p->path == PS_PATH_SOCKET)
+		return true;
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/driver", ps_host_pci(p, pci));
+	if (ps_text_link(path, driver, sizeof(driver)))
+		return strcmp(driver, "mlx5_core") == 0;
+	/* A VF that init will make has its PF's kind. */
+	return p->pf[0] != '\0' && !ps_text_existsf("/sys/bus/pci/devices/%s", pci) &&
+	       strcmp(ps_host_driver(p->pf, driver, sizeof(driver)), "mlx5_core") == 0;
 }
 
 char *

@@ -86,6 +86,13 @@ void ps_host_want(struct ps_host *h, enum ps_step_state state, const char *subje
 /* How a port is driven, as far as the configuration tells. */
 bool ps_host_is_pci(const struct ps_conf_port *p);
 bool ps_host_is_interface(const struct ps_conf_port *p);
+/* The interface by which its frames come: the port's own, or, where the path goes through the
+ * kernel, that of its PCI device; returns ifname, or NULL when there is none. */
+char *ps_host_interface(const struct ps_conf_port *p, char ifname[16]);
+/* A device of EAL, made by the arguments behind --: nothing of it is seen from here. */
+bool ps_host_is_eal(const struct ps_conf_port *p);
+/* The PCI device is, or is to be, left with its kernel driver: by the port's path, or mlx5. */
+bool ps_host_is_shared(const struct ps_conf_port *p);
 /* Full form of the PCI address; returns text. */
 char *ps_host_pci(const struct ps_conf_port *p, char text[24]);
 /* Kernel driver of an interface, or "virtual"; returns text. */

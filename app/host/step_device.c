@@ -14,13 +14,19 @@
 #include "text.h"
 
 #define PCI_DIR "/sys/bus/pci/devices"
-#define NO_PCI  "no port is a PCI device"
+#define NO_VFIO "no port needs vfio-pci"
 
 static bool
-has_pci(const struct ps_host *h)
+needs_vfio(const struct ps_conf_port *p)
+{
+	return ps_host_is_pci(p) && !ps_host_is_shared(p);
+}
+
+static bool
+any_needs_vfio(const struct ps_host *h)
 {
 	for (unsigned int i = 0; i < h->conf->n_ports; i++)
-		if (ps_host_is_pci(&h->conf->port[i]))
+		if (needs_vfio(&h->conf->port[i]))
 			return true;
 	return false;
 }
@@ -70,30 +76,43 @@ look_at_modules(struct ps_host *h, const char *pci, const char *driver)
 		ps_row_add(h, PS_STEP_OK, pci, "", "vfio-pci is loaded");
 }
 
+static void
+look_at_pci(struct ps_host *h, const struct ps_conf_port *p)
+{
+	char pci[24], path[96], driver[64], ifname[16];
+
+	ps_host_pci(p, pci);
+	if (!ps_text_existsf(PCI_DIR "/%s", pci) && !to_be_made(p, pci)) {
+		ps_row_add(h, PS_STEP_NOT, pci, "lspci -D lists them; for a VF set pf too",
+			"there is no such PCI device");
+		return;
+	}
+	snprintf(path, sizeof(path), PCI_DIR "/%s/driver", pci);
+	if (!ps_text_link(path, driver, sizeof(driver)))
+		snprintf(driver, sizeof(driver), "none");
+	if (p->path != PS_PATH_AF_XDP && p->path != PS_PATH_SOCKET)
+		look_at_modules(h, pci, driver);
+	else if (ps_host_interface(p, ifname) != NULL)
+		look_at_interface(h, ifname);
+	else
+		ps_row_add(h, PS_STEP_SKIP, pci, "", "it has no interface: see binding");
+}
+
 void
 ps_step_driver(struct ps_host *h)
 {
-	char pci[24], path[96], driver[64];
-
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
 		const struct ps_conf_port *p = &h->conf->port[i];
 
 		if (p->pf[0] != '\0')
 			look_at_interface(h, p->pf);
-		if (!ps_host_is_pci(p)) {
+		if (ps_host_is_pci(p))
+			look_at_pci(h, p);
+		else if (ps_host_is_eal(p))
+			ps_row_add(h, PS_STEP_SKIP, p->device, "",
+				"EAL makes it, from the arguments behind -- of penstock run");
+		else
 			look_at_interface(h, p->device);
-			continue;
-		}
-		ps_host_pci(p, pci);
-		if (!ps_text_existsf(PCI_DIR "/%s", pci) && !to_be_made(p, pci)) {
-			ps_row_add(h, PS_STEP_NOT, pci, "lspci -D lists them; for a VF set pf too",
-				"there is no such PCI device");
-			continue;
-		}
-		snprintf(path, sizeof(path), PCI_DIR "/%s/driver", pci);
-		if (!ps_text_link(path, driver, sizeof(driver)))
-			snprintf(driver, sizeof(driver), "none");
-		look_at_modules(h, pci, driver);
 	}
 }
 
@@ -126,7 +145,7 @@ want_count(struct ps_host *h, const struct ps_conf_port *p)
 		return;
 	}
 	/* So that no kernel driver takes it in between. */
-	if (ps_text_exists(autoprobe.target))
+	if (needs_vfio(p) && ps_text_exists(autoprobe.target))
 		ps_host_want(h, PS_STEP_NOT, p->pf, &autoprobe, "0",
 			"a kernel driver would take the new VF");
 	snprintf(value, sizeof(value), "%u", p->vf + 1);
@@ -175,31 +194,45 @@ ps_step_vf(struct ps_host *h)
 
 /* -- binding -- */
 
+static void
+look_at_binding(struct ps_host *h, const struct ps_conf_port *p)
+{
+	struct ps_knob k = {.kind = "driver"};
+	char path[96], driver[64] = "none", pci[24], remedy[96];
+
+	snprintf(k.target, sizeof(k.target), "%s", ps_host_pci(p, pci));
+	snprintf(path, sizeof(path), PCI_DIR "/%s/driver", pci);
+	ps_text_link(path, driver, sizeof(driver));
+	snprintf(remedy, sizeof(remedy), "dpdk-devbind.py -b KERNEL_DRIVER %s (lspci -k names it)",
+		pci);
+	if (!ps_text_existsf(PCI_DIR "/%s", pci) && !to_be_made(p, pci))
+		ps_row_add(h, PS_STEP_SKIP, pci, "", "there is no such PCI device");
+	else if (needs_vfio(p))
+		ps_host_want(h, PS_STEP_NOT, pci, &k, "vfio-pci", "DPDK drives it from user space");
+	else if (to_be_made(p, pci))
+		ps_row_add(h, PS_STEP_OK, pci, "", "left to the kernel's driver once it is made");
+	else if (strcmp(driver, "none") == 0 || strcmp(driver, "vfio-pci") == 0 ||
+		 strncmp(driver, "uio_", 4) == 0 || strcmp(driver, "igb_uio") == 0)
+		ps_row_add(h, PS_STEP_NOT, pci, remedy,
+			"driver %s, and path = %s needs the kernel's: it has no interface", driver,
+			p->path == PS_PATH_SOCKET ? "socket" : "af_xdp");
+	else
+		ps_row_add(h, PS_STEP_OK, pci, "", "%s, which stays", driver);
+}
+
 void
 ps_step_binding(struct ps_host *h)
 {
-	char path[96], driver[64];
+	bool any = false;
 
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
-		const struct ps_conf_port *p = &h->conf->port[i];
-		struct ps_knob k = {.kind = "driver"};
-		char pci[24];
-
-		if (!ps_host_is_pci(p))
+		if (!ps_host_is_pci(&h->conf->port[i]))
 			continue;
-		snprintf(k.target, sizeof(k.target), "%s", ps_host_pci(p, pci));
-		snprintf(path, sizeof(path), PCI_DIR "/%s/driver", pci);
-		if (!ps_text_existsf(PCI_DIR "/%s", pci) && !to_be_made(p, pci))
-			ps_row_add(h, PS_STEP_SKIP, pci, "", "there is no such PCI device");
-		else if (ps_text_link(path, driver, sizeof(driver)) &&
-			 strcmp(driver, "mlx5_core") == 0)
-			ps_row_add(h, PS_STEP_OK, pci, "", "mlx5_core, shared with the kernel");
-		else
-			ps_host_want(h, PS_STEP_NOT, pci, &k, "vfio-pci",
-				"DPDK drives it from user space");
+		any = true;
+		look_at_binding(h, &h->conf->port[i]);
 	}
-	if (!has_pci(h))
-		ps_row_add(h, PS_STEP_SKIP, "", "", NO_PCI);
+	if (!any)
+		ps_row_add(h, PS_STEP_SKIP, "", "", "no port is a PCI device");
 }
 
 /* -- iommu -- */
@@ -259,7 +292,7 @@ ps_step_iommu(struct ps_host *h)
 		const struct ps_conf_port *p = &h->conf->port[i];
 		char pci[24];
 
-		if (!ps_host_is_pci(p))
+		if (!needs_vfio(p))
 			continue;
 		ps_host_pci(p, pci);
 		if (ps_text_existsf(PCI_DIR "/%s", pci))
@@ -267,8 +300,8 @@ ps_step_iommu(struct ps_host *h)
 		else
 			ps_row_add(h, PS_STEP_SKIP, pci, "", "seen once init has made it");
 	}
-	if (!has_pci(h))
-		ps_row_add(h, PS_STEP_SKIP, "", "", NO_PCI);
+	if (!any_needs_vfio(h))
+		ps_row_add(h, PS_STEP_SKIP, "", "", NO_VFIO);
 }
 
 /* -- vfio -- */
@@ -297,8 +330,8 @@ ps_step_vfio(struct ps_host *h)
 	static const char unsafe[] = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
 	char value[8], pci[24];
 
-	if (!has_pci(h)) {
-		ps_row_add(h, PS_STEP_SKIP, "", "", NO_PCI);
+	if (!any_needs_vfio(h)) {
+		ps_row_add(h, PS_STEP_SKIP, "", "", NO_VFIO);
 		return;
 	}
 	if (ps_text_read(unsafe, value, sizeof(value)) == 0 && value[0] == 'Y')
@@ -308,7 +341,7 @@ ps_step_vfio(struct ps_host *h)
 	else
 		ps_row_add(h, PS_STEP_OK, "no-IOMMU mode", "", "off");
 	for (unsigned int i = 0; i < h->conf->n_ports; i++)
-		if (ps_host_is_pci(&h->conf->port[i]))
+		if (needs_vfio(&h->conf->port[i]))
 			look_at_file(h, ps_host_pci(&h->conf->port[i], pci));
 }
 
@@ -377,7 +410,7 @@ look_at_vf(struct ps_host *h, const char *pf)
 void
 ps_step_known(struct ps_host *h)
 {
-	char driver[64];
+	char driver[64], ifname[16];
 	struct utsname u;
 
 	uname(&u);
@@ -386,8 +419,8 @@ ps_step_known(struct ps_host *h)
 
 		if (p->pf[0] != '\0')
 			look_at_vf(h, p->pf);
-		if (ps_host_is_interface(p))
-			look_at_known(h, p->device,
-				ps_host_driver(p->device, driver, sizeof(driver)), u.release);
+		if (ps_host_interface(p, ifname) != NULL)
+			look_at_known(h, ifname, ps_host_driver(ifname, driver, sizeof(driver)),
+				u.release);
 	}
 }

@@ -22,11 +22,12 @@ static void
 each_interface(struct ps_host *h, look_at *look)
 {
 	unsigned int n = 0;
+	char ifname[16];
 
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
-		if (!ps_host_is_interface(&h->conf->port[i]))
+		if (ps_host_interface(&h->conf->port[i], ifname) == NULL)
 			continue;
-		look(h, &h->conf->port[i], h->conf->port[i].device);
+		look(h, &h->conf->port[i], ifname);
 		n++;
 	}
 	if (n == 0)
@@ -34,6 +35,29 @@ each_interface(struct ps_host *h, look_at *look)
 }
 
 static struct ps_knob
+/* A VF has the cable, the bond and the largest frame of its physical function. */
+static void
+each_link(struct ps_host *h, look_at *look)
+{
+	char ifname[16];
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
+		const struct ps_conf_port *p = &h->conf->port[i];
+
+		if (ps_host_interface(p, ifname) != NULL) {
+			look(h, p, ifname);
+			n++;
+		}
+		if (p->pf[0] != '\0' && ps_text_existsf("/sys/class/net/%s", p->pf)) {
+			look(h, p, p->pf);
+			n++;
+		}
+	}
+	if (n == 0)
+		ps_row_add(h, PS_STEP_SKIP, "", "", "no port is or has a network interface");
+}
+
 setting(const char *ifname, const char *key)
 {
 	struct ps_knob k = {.kind = "setting"};
@@ -67,7 +91,7 @@ look_link(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 void
 ps_step_link(struct ps_host *h)
 {
-	each_interface(h, look_link);
+	each_link(h, look_link);
 }
 
 static void
@@ -93,7 +117,7 @@ look_stacked(struct ps_host *h, const struct ps_conf_port *p, const char *ifname
 void
 ps_step_stacked(struct ps_host *h)
 {
-	each_interface(h, look_stacked);
+	each_link(h, look_stacked);
 }
 
 static void
@@ -101,12 +125,20 @@ look_mtu(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 {
 	const struct ps_knob k = setting(ifname, "mtu");
 	struct ps_iface i;
+	const bool is_pf = strcmp(ifname, p->pf) == 0;
+	char remedy[64];
 	struct ps_err e;
 
-	(void)p;
-	if (ps_iface_get(ifname, &i, &e) == 0 && i.mtu >= MTU_MIN && i.mtu <= MTU_MAX)
+	int rc = ps_iface_get(ifname, &i, &e);
+	snprintf(remedy, sizeof(remedy), "ip link set dev %.15s mtu 1500", ifname);
+	if (rc == 0 && i.mtu >= MTU_MIN && i.mtu <= MTU_MAX)
 		ps_row_add(h, PS_STEP_OK, ifname, "", "%u", i.mtu);
 	else
+	else if (rc == 0 && is_pf && i.mtu > MTU_MAX)
+		ps_row_add(h, PS_STEP_PARTIAL, ifname, remedy,
+			"%u: larger frames do not fit into the VF's buffers, and some cards "
+			"(ixgbe) stop a VF then",
+			i.mtu);
 		ps_host_want(h, PS_STEP_NOT, ifname, &k, "1500",
 			"a frame must fit into one buffer, and QUIC's into one frame");
 }
@@ -114,7 +146,7 @@ look_mtu(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 void
 ps_step_mtu(struct ps_host *h)
 {
-	each_interface(h, look_mtu);
+	each_link(h, look_mtu);
 }
 
 /* -- offloads -- */

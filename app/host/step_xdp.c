@@ -155,15 +155,16 @@ void
 ps_step_xdp(struct ps_host *h)
 {
 	struct ps_iface i;
+	char ifname[16];
 	struct ps_err e;
 
 	for (unsigned int n = 0; n < h->conf->n_ports; n++) {
 		const struct ps_conf_port *p = &h->conf->port[n];
 
-		if (!ps_host_is_interface(p))
+		if (ps_host_interface(p, ifname) == NULL)
 			continue;
-		if (ps_iface_get(p->device, &i, &e) < 0) {
-			ps_row_add(h, PS_STEP_SKIP, p->device, "", "%s", e.text);
+		if (ps_iface_get(ifname, &i, &e) < 0) {
+			ps_row_add(h, PS_STEP_SKIP, ifname, "", "%s", e.text);
 			continue;
 		}
 		look_at_program(h, &i);

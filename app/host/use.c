@@ -13,6 +13,7 @@
 
 #include "af_xdp.h"
 #include "hostnet.h"
+#include "step.h"
 #include "tel_client.h"
 #include "text.h"
 
@@ -155,14 +156,16 @@ ps_use_stale_programs(const struct ps_conf *conf)
 
 	for (unsigned int i = 0; i < conf->n_ports; i++) {
 		const struct ps_conf_port *p = &conf->port[i];
+		char ifname[16];
 		struct ps_iface iface;
 		struct ps_xdp x;
 		struct ps_err e;
 
-		if (ps_iface_get(p->device, &iface, &e) < 0 || iface.prog_id == 0)
+		if (ps_host_interface(p, ifname) == NULL || ps_iface_get(ifname, &iface, &e) < 0 ||
+			iface.prog_id == 0)
 			continue;
-		if (ps_xdp_prepare(
-			    &x, p->device, (uint16_t)p->first_queue, (uint16_t)p->queues, &e) < 0) {
+		if (ps_xdp_prepare(&x, ifname, (uint16_t)p->first_queue, (uint16_t)p->queues, &e) <
+			0) {
 			ps_log(PS_LOG_WARN, "%s", e.text);
 			continue;
 		}
