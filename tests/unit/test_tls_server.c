@@ -4,7 +4,6 @@
 /* What is the built-in TLS server's own: its key schedule, and what it does with bytes that were
  * spoiled on the way. */
 
-#include <errno.h>
 #include <stdio.h>
 
 #include "protect.h"
