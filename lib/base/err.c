@@ -8,6 +8,15 @@
 
 enum ps_log_level ps_log_level = PS_LOG_INFO;
 
+/* What a file or a peer wrote must not end the line or steer the terminal. */
+static void
+make_printable(char *text)
+{
+	for (; *text != '\0'; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 int
 ps_fail(struct ps_err *e, int errnum, const char *fmt, ...)
 {
@@ -17,6 +26,7 @@ ps_fail(struct ps_err *e, int errnum, const char *fmt, ...)
 		va_start(ap, fmt);
 		vsnprintf(e->text, sizeof(e->text), fmt, ap);
 		va_end(ap);
+		make_printable(e->text);
 	}
 	return -errnum;
 }
@@ -33,5 +43,6 @@ ps_log(enum ps_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	make_printable(line);
 	fprintf(stderr, "penstock: %s%s\n", name[level], line);
 }

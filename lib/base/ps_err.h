@@ -14,7 +14,8 @@ struct ps_err {
 	char text[512];
 };
 
-/* Fills e (which may be NULL) and returns -errnum, so that a caller can write: return ps_fail(...)
+/* Fills e (which may be NULL), control characters as '?', and returns -errnum, so that a caller can
+ * write: return ps_fail(...)
  */
 int ps_fail(struct ps_err *e, int errnum, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -210,6 +210,8 @@ test_fail(void)
 	CU_ASSERT_EQUAL(ps_fail(&e, ENOENT, "no %s", "file"), -ENOENT);
 	CU_ASSERT_STRING_EQUAL(e.text, "no file");
 	CU_ASSERT_EQUAL(ps_fail(NULL, EIO, "x"), -EIO);
+	ps_fail(&e, EIO, "is '%s'", "a\nb\r\033[2J\177\xc3\xa9");
+	CU_ASSERT_STRING_EQUAL(e.text, "is 'a?b??[2J?\xc3\xa9'");
 	memset(big, 'a', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
 	ps_fail(&e, EIO, "%s", big);
