@@ -81,6 +81,8 @@ int ps_control_run(struct ps_app *app, int eal_argc, char *const eal_argv[], str
 /* Hears the ports' events, looks at those that are due (now: at all), acts. Fails when the program
  * must end. */
 int ps_control_watch(struct ps_app *app, bool now, struct ps_err *e);
+/* Reads the deny lists again. */
+void ps_control_reload(struct ps_app *app);
 
 /* -- telemetry.c -- */
 

@@ -9,13 +9,14 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 const char ps_help_flows[] =
 	"usage: penstock flows [--name NAME | --file-prefix PREFIX] [--verify] [--json]\n"
 	"\n"
 	"How a running penstock gets its services' packets: every selector with its rule, state,\n"
-	"proof and counters.\n"
+	"proof and counters; then the drop rules in a physical function (pf-drop).\n"
 	"\n"
 	"  --name NAME           the instance's [penstock] name (penstock)\n"
 	"  --file-prefix PREFIX  its EAL file prefix (penstock-NAME)\n"
@@ -38,14 +39,15 @@ text_of(const struct ps_tel_dict *d, const char *key)
 static void
 print_row(const struct ps_tel_dict *d)
 {
-	char where[32];
+	char where[32], queues[24];
 
+	snprintf(queues, sizeof(queues), "%" PRIx64, ps_tel_number(d, "queues"));
 	snprintf(where, sizeof(where), "%.15s:%" PRIu64, text_of(d, "address"),
 		ps_tel_number(d, "udp_port"));
-	printf("%-10s %-12s %-14s %-21s %6" PRIx64 " %-8s %12" PRIu64 " %10" PRIu64 "  %s\n",
+	printf("%-10s %-12s %-14s %-21s %6s %-8s %12" PRIu64 " %10" PRIu64 "  %s\n",
 		text_of(d, "port"), text_of(d, "family"), text_of(d, "service"), where,
-		ps_tel_number(d, "queues"), text_of(d, "state"), ps_tel_number(d, "right"),
-		ps_tel_number(d, "missteered"), text_of(d, "proof"));
+		strcmp(text_of(d, "action"), "drop") == 0 ? "drop" : queues, text_of(d, "state"),
+		ps_tel_number(d, "right"), ps_tel_number(d, "missteered"), text_of(d, "proof"));
 }
 
 static void
@@ -88,10 +90,11 @@ print_sums(const struct ps_tel_dict *d)
 {
 	printf("%" PRIu64 " flows: %" PRIu64 " proven, %" PRIu64 " created, %" PRIu64
 	       " planned, %" PRIu64 " in software, %" PRIu64 " lost; %" PRIu64 " losses, %" PRIu64
-	       " times installed again\n",
+	       " times installed again; %" PRIu64 " packets leaked to the kernel\n",
 		ps_tel_number(d, "flows"), ps_tel_number(d, "proven"), ps_tel_number(d, "created"),
 		ps_tel_number(d, "planned"), ps_tel_number(d, "software"), ps_tel_number(d, "lost"),
-		ps_tel_number(d, "losses"), ps_tel_number(d, "reinstalls"));
+		ps_tel_number(d, "losses"), ps_tel_number(d, "reinstalls"),
+		ps_tel_number(d, "leaked"));
 }
 
 static int

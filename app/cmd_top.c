@@ -204,11 +204,12 @@ print_ports(const struct ps_tel_dict *info)
 	printf("ports\n");
 	for (unsigned int i = 0; i < ps_tel_number(info, "ports"); i++) {
 		const char *fallback = port_text(info, i, "fallback");
+		const char *cause = port_text(info, i, "cause");
 
-		printf("  %-12s %-16s path %s, %s%s%s\n", port_text(info, i, "name"),
+		printf("  %-12s %-16s path %s, %s%s%s%s%s\n", port_text(info, i, "name"),
 			port_text(info, i, "device"), port_text(info, i, "path"),
 			port_text(info, i, "mode"), fallback[0] != '\0' ? "; fell back: " : "",
-			fallback);
+			fallback, cause[0] != '\0' ? "; ALARM: " : "", cause);
 	}
 }
 

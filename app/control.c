@@ -26,8 +26,9 @@
 /* A consumer that has not polled for so long is not there. */
 #define CONSUMER_NS (5 * PS_SEC_NS)
 
+/* SIGHUP has the deny lists read again, the others end the program. */
 static sigset_t
-stop_signals(void)
+our_signals(void)
 {
 	sigset_t set;
 
@@ -41,7 +42,7 @@ stop_signals(void)
 void
 ps_control_block_signals(void)
 {
-	sigset_t set = stop_signals();
+	sigset_t set = our_signals();
 
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -387,7 +388,8 @@ round_of(struct ps_app *app, uint64_t now_ns)
 	}
 }
 
-/* Until a signal comes, a request, an announcement about a link, or the round is over. */
+/* Until a signal comes, a request, an announcement about a link, or the round is over. Returns the
+ * signal, or 0. */
 static int
 wait_round(const struct ps_app *app, int signal_fd)
 {
@@ -396,6 +398,7 @@ wait_round(const struct ps_app *app, int signal_fd)
 		{.fd = signal_fd, .events = POLLIN},
 		{.fd = app->wake_fd, .events = POLLIN},
 	};
+	struct signalfd_siginfo info;
 	nfds_t n = 2;
 
 	for (unsigned int i = 0; i < app->n_ports; i++) {
@@ -408,7 +411,9 @@ wait_round(const struct ps_app *app, int signal_fd)
 		p[n++] = (struct pollfd){.fd = fds[1], .events = POLLIN};
 	}
 	poll(p, n, ms);
-	return p[0].revents != 0;
+	if (p[0].revents == 0 || read(signal_fd, &info, sizeof(info)) != sizeof(info))
+		return 0;
+	return (int)info.ssi_signo;
 }
 
 static int
@@ -429,16 +434,18 @@ one_round(struct ps_app *app, struct ps_err *e)
 static int
 wait_for_stop(struct ps_app *app, struct ps_err *e)
 {
-	sigset_t set = stop_signals();
-	struct signalfd_siginfo info;
-	int fd = signalfd(-1, &set, SFD_CLOEXEC), rc = 0;
+	sigset_t set = our_signals();
+	int fd = signalfd(-1, &set, SFD_CLOEXEC), rc = 0, sig = 0;
 
 	if (fd < 0)
 		return ps_fail(e, errno, "signalfd: %s", strerror(errno));
-	while (rc == 0 && !wait_round(app, fd))
+	while (rc == 0 && ((sig = wait_round(app, fd)) == 0 || sig == SIGHUP)) {
+		if (sig == SIGHUP)
+			ps_control_reload(app);
 		rc = one_round(app, e);
-	if (rc == 0 && read(fd, &info, sizeof(info)) == sizeof(info))
-		ps_log(PS_LOG_INFO, "stopping (%s)", strsignal((int)info.ssi_signo));
+	}
+	if (rc == 0)
+		ps_log(PS_LOG_INFO, "stopping (%s)", strsignal(sig));
 	close(fd);
 	return rc;
 }

@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The Penstock authors */
 
 /* The control thread's watch over the ports' steering and the validator's ports: looks once per
- * period and after every event, says what it sees, puts back what was lost, or ends the program so
- * that the kernel serves. */
+ * period and after every event, says what it sees, puts back what was lost, or ends the program. */
 
 #include "app.h"
 
@@ -84,10 +83,8 @@ act(struct ps_app *app, struct ps_port *p, struct ps_watch_verdict v, uint64_t n
 		int rc;
 
 		if (v.action == PS_WATCH_STOP)
-			return ps_fail(e, EIO,
-				"[port %s] %s: traffic is left to the kernel; mend it and start "
-				"again",
-				p->conf->name, v.cause);
+			return ps_fail(e, EIO, "[port %s] %s: %s; mend it and start again",
+				p->conf->name, v.cause, ps_port_heir(p));
 		if (v.cause != NULL)
 			ps_log(v.alarm ? PS_LOG_WARN : PS_LOG_INFO, "[port %s] %s%s", p->conf->name,
 				v.alarm ? "alarm: " : "", v.cause);
@@ -142,4 +139,26 @@ ps_control_watch(struct ps_app *app, bool now, struct ps_err *e)
 	}
 	ps_drift_look(&app->drift, &app->conf, ps_now_ns());
 	return rc;
+}
+
+void
+ps_control_reload(struct ps_app *app)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < app->n_ports; i++) {
+		struct ps_port *p = &app->port[i];
+		struct ps_err e;
+
+		if (p->conf->deny[0] == '\0')
+			continue;
+		n++;
+		if (ps_port_reload(p, &e) < 0)
+			ps_log(PS_LOG_WARN, "%s", e.text);
+		else
+			ps_log(PS_LOG_INFO, "[port %s] deny list %s: %u prefixes", p->conf->name,
+				p->conf->deny, p->deny.n);
+	}
+	if (n == 0)
+		ps_log(PS_LOG_INFO, "SIGHUP: no port has a deny list, nothing to read again");
 }

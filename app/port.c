@@ -259,6 +259,7 @@ install_program(struct ps_port *p, struct ps_err *e)
 	/* Before the services' addresses: no denied datagram gets in between. */
 	if (rc == 0)
 		rc = ps_xdp_deny(&p->xdp, &p->deny, e);
+	p->deny_loads = 1;
 	if (rc == 0)
 		rc = ps_xdp_allow(&p->xdp, p->keys, p->n_keys, e);
 	if (rc == 0)
@@ -269,12 +270,11 @@ install_program(struct ps_port *p, struct ps_err *e)
 	if (rc < 0)
 		return rc;
 	p->state = PS_RULE_PROVEN;
-	ps_deny_free(&p->deny);
 	if (!p->xdp.driver_mode && p->conf->xdp_mode == PS_XDP_MODE_AUTO)
 		ps_port_fall_back(p,
 			"driver mode -> generic: the driver of %s has no XDP of its own",
 			p->ifname);
-	return 0;
+	return ps_baseline_take(&p->baseline, p->ifname, &ps_setting_ops_kernel, e);
 }
 
 int
@@ -308,7 +308,7 @@ ps_port_reset(struct ps_port *p, struct ps_err *e)
 	struct rte_eth_dev_info info;
 	int rc;
 
-	/* Meanwhile the kernel serves. */
+	/* Meanwhile the kernel serves, where it has the address too. */
 	ps_port_pf_remove(p);
 	ps_flow_uninstall(&p->flow);
 	rte_eth_dev_stop(p->id);
@@ -344,10 +344,13 @@ ps_port_stop(struct ps_port *p)
 		ps_xdp_close(&p->xdp);
 	ps_sock_close(&p->sock);
 	ps_deny_free(&p->deny);
+	ps_baseline_free(&p->baseline);
 	ps_plan_free(&p->plan);
+	free(p->pf_rule);
 	free(p->sel);
 	free(p->keys);
 	rte_mempool_free(p->pool);
+	p->pf_rule = NULL;
 	p->sel = NULL;
 	p->keys = NULL;
 	p->pool = NULL;

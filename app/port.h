@@ -22,9 +22,11 @@
 #include <rte_mempool.h>
 
 #include "af_xdp.h"
+#include "baseline.h"
 #include "conf.h"
 #include "events.h"
 #include "flow.h"
+#include "leak.h"
 #include "linkmon.h"
 #include "ntuple.h"
 #include "sock_port.h"
@@ -40,6 +42,12 @@ enum ps_port_kind {
 
 #define PS_PORT_FALLBACKS 4
 #define PS_PORT_TEXT      320
+
+/* A drop in the physical function. */
+struct ps_pf_rule {
+	struct ps_ntuple_rule ntuple;
+	enum ps_rule_state state;
+};
 
 struct ps_port {
 	const struct ps_conf_port *conf;
@@ -66,17 +74,21 @@ struct ps_port {
 	enum ps_rule_state state; /* AF_XDP and sockets: of all rules together */
 	struct ps_steer_key *keys;
 	uint32_t n_keys;
-	struct ps_deny deny;            /* AF_XDP, until it is in the program */
-	struct ps_xdp xdp;              /* AF_XDP */
-	struct ps_sock_port sock;       /* sockets */
-	struct ps_ntuple_rule *pf_rule; /* drops in the physical function */
-	uint32_t n_pf_rules;
+	struct ps_deny deny;         /* AF_XDP: what the program's list must be */
+	uint32_t deny_loads;         /* how often it was read */
+	struct ps_xdp xdp;           /* AF_XDP */
+	struct ps_baseline baseline; /* AF_XDP: the interface's settings when all was in place */
+	struct ps_sock_port sock;    /* sockets */
+	/* One for each rule of the plan. control: rw, telemetry: ro; 0: none are needed. */
+	struct ps_pf_rule *pf_rule;
+	_Atomic uint32_t n_pf_rules;
 	/* The watch. */
 	struct ps_watch watch;
 	struct ps_events events;
 	struct ps_linkmon mon;
-	bool evented, monitored;
-	uint64_t steered, elsewhere; /* packets, summed over the rounds */
+	struct ps_leak leak; /* of the kernel's interface beside a device of DPDK's */
+	bool evented, monitored, counts_leak;
+	uint64_t steered, elsewhere, leaked; /* packets, summed over the rounds */
 	/* control: rw, as of its last round; telemetry: ro */
 	struct ps_xdp_counts counts;
 	struct ps_xdp_queue_counts queue_counts[PS_WORKERS_MAX];
@@ -126,9 +138,11 @@ int ps_port_read_mac(struct ps_port *p, struct ps_err *e);
 
 /* After ps_port_read_mac(), and once workers serve the port. All of them or none. */
 int ps_port_pf_install(struct ps_port *p, struct ps_err *e);
-int ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e);
+int ps_port_pf_verify(struct ps_port *p, bool *differs, struct ps_err *e);
 int ps_port_pf_reinstall(struct ps_port *p, struct ps_err *e);
 void ps_port_pf_remove(struct ps_port *p);
+/* How a rule's presence is shown, for people. */
+const char *ps_port_pf_proof(const struct ps_pf_rule *rule);
 
 /* -- port_watch.c -- */
 
@@ -139,7 +153,11 @@ void ps_port_hear(struct ps_port *p);
 /* One round of proof; counts as for ps_flow_verify(). Fills the sample for the watch. */
 int ps_port_verify(struct ps_port *p, const struct ps_steer_count *counts, uint32_t n_counts,
 	uint64_t now_ns, struct ps_watch_sample *sample, struct ps_err *e);
-/* Rules or program in place again. */
+/* Rules, program and settings in place again. */
 int ps_port_reinstall(struct ps_port *p, struct ps_err *e);
+/* Reads the deny list anew. A bad file changes nothing. */
+int ps_port_reload(struct ps_port *p, struct ps_err *e);
+/* Whose the services' packets on this port are once penstock is off it, for people. */
+const char *ps_port_heir(const struct ps_port *p);
 
 #endif

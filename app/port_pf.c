@@ -29,10 +29,12 @@ is_needed(const struct ps_port *p, bool *needed, struct ps_err *e)
 	return rc;
 }
 
+/* Kept until the port's end: telemetry may be reading them. */
 static int
 make_rules(struct ps_port *p, struct ps_err *e)
 {
-	p->pf_rule = calloc(p->plan.n_rules, sizeof(*p->pf_rule));
+	if (p->pf_rule == NULL)
+		p->pf_rule = calloc(p->plan.n_rules, sizeof(*p->pf_rule));
 	if (p->pf_rule == NULL)
 		return ps_fail(e, ENOMEM, "out of memory");
 	for (uint32_t i = 0; i < p->plan.n_rules; i++) {
@@ -45,9 +47,11 @@ make_rules(struct ps_port *p, struct ps_err *e)
 				"of %s, which has the same MAC address; name the addresses, or set "
 				"another vf_mac",
 				p->conf->name, r->selector->name, p->conf->pf);
-		p->pf_rule[i] = (struct ps_ntuple_rule){
+		p->pf_rule[i].ntuple = (struct ps_ntuple_rule){
 			.daddr_be = r->addr_be, .dport_be = r->dport_be, .drop = true};
+		p->pf_rule[i].state = PS_RULE_PLANNED;
 	}
+	atomic_store(&p->n_pf_rules, p->plan.n_rules);
 	return 0;
 }
 
@@ -142,51 +146,35 @@ ps_port_pf_install(struct ps_port *p, struct ps_err *e)
 	if (rc < 0 || !needed)
 		return rc;
 	rc = make_rules(p, e);
-	for (uint32_t i = 0; rc == 0 && i < p->plan.n_rules; i++) {
-		rc = insert(p, &p->pf_rule[i], e);
-		p->n_pf_rules += rc == 0;
-	}
+	if (rc == 0)
+		rc = insert_all(p, e);
 	if (rc < 0)
 		ps_port_pf_remove(p);
 	return rc;
-}
-
-static bool
-is_there(const struct ps_port *p, const struct ps_ntuple_rule *rule, struct ps_err *e, int *rc)
-{
-	enum ps_ntuple_verdict v = PS_NTUPLE_EQUAL;
-
-	*rc = ps_ntuple_verify(p->conf->pf, rule, &v, e);
-	if (*rc == -ENOENT)
-		return false;
-	if (*rc == 0 && v > PS_NTUPLE_UNKNOWN)
-		ps_fail(e, ESTALE, "%s: location %u holds another rule than ours: %s", p->conf->pf,
-			rule->location, ps_ntuple_reason(v));
-	return v <= PS_NTUPLE_UNKNOWN;
 }
 
 /* Whether the rules have to be there changes with the PF's MAC address: kept after it was changed,
  * they would leave what comes to the new one to nobody; and where there was no need of any, it may
  * come. */
 int
-ps_port_pf_verify(const struct ps_port *p, bool *differs, struct ps_err *e)
+ps_port_pf_verify(struct ps_port *p, bool *differs, struct ps_err *e)
 {
 	bool needed;
-	int rc;
+	int rc = is_needed(p, &needed, e);
 
-	*differs = false;
-	rc = is_needed(p, &needed, e);
-	if (p->n_pf_rules == 0) {
-		*differs = needed;
-		if (needed)
-			ps_fail(e, ESTALE, "%s now has the MAC address of the port, and no rules",
-				p->conf->pf);
+	*differs = rc == 0 && needed != (p->n_pf_rules > 0);
+	if (*differs && needed)
+		ps_fail(e, ESTALE, "%s now has the MAC address of the port, and no rules",
+			p->conf->pf);
+	else if (*differs)
+		ps_fail(e, ESTALE,
+			"%s no longer has the MAC address of the port, its rules must go",
+			p->conf->pf);
+	if (p->n_pf_rules == 0)
 		return rc == -ENODEV ? 0 : rc;
-	}
 	for (uint32_t i = 0; rc == 0 && !*differs && i < p->n_pf_rules; i++) {
-		*differs = is_there(p, &p->pf_rule[i], e, &rc) != needed;
-		if (*differs || rc == -ENOENT)
-			rc = 0;
+		rc = look_at(p, &p->pf_rule[i], e);
+		*differs = rc == 0 && p->pf_rule[i].state == PS_RULE_LOST;
 	}
 	return rc;
 }
@@ -195,24 +183,15 @@ int
 ps_port_pf_reinstall(struct ps_port *p, struct ps_err *e)
 {
 	bool needed;
-	int rc;
+	int rc = is_needed(p, &needed, e);
 
-	if (p->n_pf_rules == 0) {
+	if (rc == 0 && !needed)
+		rc = delete_all(p, e);
+	else if (rc == 0 && p->n_pf_rules == 0)
 		rc = ps_port_pf_install(p, e);
-		return rc == -ENODEV ? 0 : rc;
-	}
-	rc = is_needed(p, &needed, e);
-	for (uint32_t i = 0; rc == 0 && i < p->n_pf_rules; i++) {
-		bool there = is_there(p, &p->pf_rule[i], e, &rc);
-
-		if (needed && !there)
-			rc = insert(p, &p->pf_rule[i], e);
-		else if (!needed && there)
-			rc = ps_ntuple_delete(p->conf->pf, &p->pf_rule[i], e);
-		else if (rc == -ENOENT)
-			rc = 0;
-	}
-	return rc;
+	else if (rc == 0)
+		rc = insert_all(p, e);
+	return rc == -ENODEV && p->n_pf_rules == 0 ? 0 : rc;
 }
 
 void
@@ -220,13 +199,17 @@ ps_port_pf_remove(struct ps_port *p)
 {
 	struct ps_err e;
 
-	while (p->n_pf_rules > 0) {
-		const struct ps_ntuple_rule *rule = &p->pf_rule[--p->n_pf_rules];
-		int rc = ps_ntuple_delete(p->conf->pf, rule, &e);
+	if (delete_all(p, &e) < 0)
+		ps_log(PS_LOG_WARN, "%s", e.text);
+	atomic_store(&p->n_pf_rules, 0);
+}
 
-		if (rc < 0 && rc != -ENOENT)
-			ps_log(PS_LOG_WARN, "[port %s] %s", p->conf->name, e.text);
-	}
-	free(p->pf_rule);
-	p->pf_rule = NULL;
+const char *
+ps_port_pf_proof(const struct ps_pf_rule *rule)
+{
+	if (rule->state == PS_RULE_PLANNED)
+		return "none";
+	if (rule->state == PS_RULE_CREATED)
+		return "kernel readback; the driver does not tell this rule's masks";
+	return "kernel readback compared by meaning";
 }

@@ -63,6 +63,7 @@ worker_param(const struct ps_app *app, const char *params)
 static void
 add_port_text(struct rte_tel_data *d, unsigned int i, const struct ps_port *p)
 {
+	const char *cause = p->watch.cause;
 	char key[KEY_MAX], mode[96];
 
 	ps_port_mode(p, mode, sizeof(mode));
@@ -93,6 +94,15 @@ add_port_text(struct rte_tel_data *d, unsigned int i, const struct ps_port *p)
 	add_of(d, key, "alarm", p->watch.alarm);
 	add_of(d, key, "losses", p->watch.losses);
 	add_of(d, key, "reinstalls", p->watch.reinstalls);
+	add_of(d, key, "leaked", p->leaked);
+	if (p->conf->deny[0] != '\0') {
+		add_of(d, key, "deny_prefixes", p->deny.n);
+		add_of(d, key, "deny_loads", p->deny_loads);
+	}
+	if (cause != NULL) {
+		snprintf(key, sizeof(key), "port%u_cause", i);
+		rte_tel_data_add_dict_string(d, key, cause);
+	}
 }
 
 static int

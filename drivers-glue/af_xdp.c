@@ -180,7 +180,7 @@ ps_xdp_prepare(struct ps_xdp *x, const char *ifname, uint16_t first_queue, uint1
 	y.ifindex = if_nametoindex(ifname);
 	y.promisc = flags & IFF_PROMISC;
 	y.own_fd = y.link_fd = -1;
-	y.allow_fd = y.deny_fd = y.count_fd = y.prog.fd = -1;
+	y.xsks_fd = y.allow_fd = y.deny_fd = y.count_fd = y.prog.fd = -1;
 
 	ret = ps_xdp_prog_open(y.ifindex, &p);
 	if (ret < 0)
@@ -278,10 +278,12 @@ ps_xdp_attach(struct ps_xdp *x, struct ps_err *err)
 	}
 	x->prog = p;
 	x->driver_mode = p.flags == XDP_FLAGS_DRV_MODE;
+	x->xsks_fd = ps_xdp_prog_map(&p, PS_STEER_XSKS);
 	x->allow_fd = ps_xdp_prog_map(&p, PS_STEER_ALLOW);
 	x->deny_fd = ps_xdp_prog_map(&p, PS_STEER_DENY);
 	x->count_fd = ps_xdp_prog_map(&p, PS_STEER_COUNT);
-	ret = x->allow_fd < 0   ? x->allow_fd
+	ret = x->xsks_fd < 0    ? x->xsks_fd
+	      : x->allow_fd < 0 ? x->allow_fd
 	      : x->deny_fd < 0  ? x->deny_fd
 	      : x->count_fd < 0 ? x->count_fd
 				: map_heartbeat(x, &p);
@@ -421,6 +423,8 @@ ps_xdp_close(struct ps_xdp *x)
 	ps_xdp_disown_sockets(x);
 	if (x->beat != NULL)
 		munmap(x->beat, PS_STEER_QUEUES * sizeof(uint64_t));
+	if (x->xsks_fd >= 0)
+		close(x->xsks_fd);
 	if (x->allow_fd >= 0)
 		close(x->allow_fd);
 	if (x->deny_fd >= 0)

@@ -22,7 +22,7 @@
  *   ps_xdp_beat()           the worker of each queue, from its loop
  *   ps_xdp_verify(), ps_xdp_verify_deny()   as often as wanted: is our program there, and are its
  *                           lists what they were made?
- *   ps_xdp_reattach()       when it is not
+ *   ps_xdp_reattach(), ps_xdp_seat_sockets()   when it is not
  *   ps_xdp_leave()          before rte_eth_dev_close(), which would detach any program
  *   rte_eth_dev_close()
  *   ps_xdp_close()          also after a failure at any of the steps above
@@ -57,7 +57,7 @@ struct ps_xdp {
 	uint32_t mode;           /* to ask for: XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE or 0 */
 	int own_fd, link_fd;     /* of ps_xdp_load() and ps_xdp_link(), or -1 */
 	char pin[48];            /* path of the pinned map of sockets, or "" */
-	int allow_fd, deny_fd, count_fd;
+	int xsks_fd, allow_fd, deny_fd, count_fd; /* to find them by id again takes CAP_SYS_ADMIN */
 	uint64_t *beat;             /* mapped ps_heartbeat; workers write one entry each */
 	int socks[PS_STEER_QUEUES]; /* the driver's sockets by queue, not ours to close */
 	uint16_t n_socks;
@@ -119,6 +119,9 @@ int ps_xdp_busy_poll(int fd);
 /* Takes note of the socket that the driver just made, and of its mode. */
 int ps_xdp_claim_socket(struct ps_xdp *x, struct ps_err *err);
 void ps_xdp_disown_sockets(struct ps_xdp *x);
+/* Puts them into the program's map again, which nobody can read: somebody may have taken them out.
+ */
+int ps_xdp_seat_sockets(const struct ps_xdp *x, struct ps_err *err);
 
 /* Finds the program that the driver attached and its maps, maps the heartbeat, fills driver_mode.
  */

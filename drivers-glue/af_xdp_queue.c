@@ -191,6 +191,22 @@ ps_xdp_disown_sockets(struct ps_xdp *x)
 	x->n_socks = 0;
 }
 
+int
+ps_xdp_seat_sockets(const struct ps_xdp *x, struct ps_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < x->n_socks; i++) {
+		const uint32_t queue = x->first_queue + i;
+
+		if (bpf_map_update_elem(x->xsks_fd, &queue, &x->socks[i], BPF_ANY) < 0)
+			rc = -errno;
+	}
+	return rc == 0 ? 0
+		       : ps_fail(err, -rc, "interface %s: sockets of the XDP program: %s",
+				 x->ifname, strerror(-rc));
+}
+
 /* -- counts -- */
 
 static int

@@ -20,7 +20,7 @@
 
 /* Offsets are from the IP header on. Jumps count the instructions to leave out: if true, if not. */
 static uint16_t
-build(struct sock_filter *f, const struct ps_selector *sel, uint32_t n)
+build(struct sock_filter *f, const struct ps_rule *rule, uint32_t n)
 {
 	const struct sock_filter head[HEAD_INSNS] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE)),
@@ -40,12 +40,13 @@ build(struct sock_filter *f, const struct ps_selector *sel, uint32_t n)
 
 	memcpy(f, head, sizeof(head));
 	for (uint32_t i = 0; i < n; i++) {
-		const bool any = sel[i].addr_be == 0;
+		const bool any = rule[i].addr_be == 0;
 		const struct sock_filter each[EACH_INSNS] = {
 			BPF_STMT(BPF_LD | BPF_MEM, 1),
-			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohs(sel[i].dport_be), any ? 2 : 0, 3),
+			BPF_JUMP(
+				BPF_JMP | BPF_JEQ | BPF_K, ntohs(rule[i].dport_be), any ? 2 : 0, 3),
 			BPF_STMT(BPF_LD | BPF_MEM, 0),
-			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(sel[i].addr_be), 0, 1),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(rule[i].addr_be), 0, 1),
 			BPF_STMT(BPF_RET | BPF_K, 1),
 		};
 
@@ -58,7 +59,7 @@ build(struct sock_filter *f, const struct ps_selector *sel, uint32_t n)
 
 /* The filter before the interface: nothing else is ever counted. */
 static int
-attach(int fd, const char *ifname, const struct ps_selector *sel, uint32_t n)
+attach(int fd, const char *ifname, const struct ps_rule *rule, uint32_t n)
 {
 	struct sock_filter *f = calloc(HEAD_INSNS + n * EACH_INSNS + 1, sizeof(*f));
 	const struct sockaddr_ll addr = {.sll_family = AF_PACKET,
@@ -70,7 +71,7 @@ attach(int fd, const char *ifname, const struct ps_selector *sel, uint32_t n)
 
 	if (f == NULL)
 		return -ENOMEM;
-	prog.len = build(f, sel, n);
+	prog.len = build(f, rule, n);
 	if (addr.sll_ifindex == 0 ||
 		setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog)) < 0 ||
 		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)) < 0 ||
@@ -81,17 +82,16 @@ attach(int fd, const char *ifname, const struct ps_selector *sel, uint32_t n)
 }
 
 int
-ps_leak_open(struct ps_leak *l, const char *ifname, const struct ps_selector *sel, uint32_t n,
+ps_leak_open(struct ps_leak *l, const char *ifname, const struct ps_rule *rule, uint32_t n,
 	struct ps_err *err)
 {
 	int rc;
 
 	l->fd = -1;
-	if (n > PS_LEAK_SELECTORS)
-		return ps_fail(
-			err, E2BIG, "%u addresses and ports, at most %u", n, PS_LEAK_SELECTORS);
+	if (n > PS_LEAK_RULES)
+		return ps_fail(err, E2BIG, "%u addresses and ports, at most %u", n, PS_LEAK_RULES);
 	l->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	rc = l->fd < 0 ? -errno : attach(l->fd, ifname, sel, n);
+	rc = l->fd < 0 ? -errno : attach(l->fd, ifname, rule, n);
 	if (rc == 0)
 		return 0;
 	ps_leak_close(l);

@@ -5,7 +5,7 @@
  * take or drop all of them, any is proof that a rule does not act, whatever the driver says of it.
  *
  * A packet socket with a filter: it sees whole unicast UDP datagrams over IPv4 that came in for
- * this host, exactly those of the selectors, and keeps none. It does not see what an XDP program
+ * this host, exactly those of the rules, and keeps none. It does not see what an XDP program
  * took before, what a VLAN on top of the interface gets, nor what the card lost.
  *
  * Control thread. Owns its socket. Needs CAP_NET_RAW. */
@@ -18,14 +18,14 @@
 #include "ps_err.h"
 
 /* Instructions of a filter end at 4,096. */
-#define PS_LEAK_SELECTORS 800
+#define PS_LEAK_RULES 800
 
 struct ps_leak {
 	int fd;
 };
 
 /* 0, or -errno with nothing left open. */
-int ps_leak_open(struct ps_leak *l, const char *ifname, const struct ps_selector *sel, uint32_t n,
+int ps_leak_open(struct ps_leak *l, const char *ifname, const struct ps_rule *rule, uint32_t n,
 	struct ps_err *err);
 /* Packets since the last call, or since it was opened. */
 int ps_leak_read(struct ps_leak *l, uint32_t *packets, struct ps_err *err);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "deny.h"
 #include "iface.h"
 #include "nl.h"
 #include "text.h"
@@ -154,8 +155,8 @@ look_at_sockets(struct ps_host *h, const struct ps_conf_port *p, const struct ps
 void
 ps_step_xdp(struct ps_host *h)
 {
-	struct ps_iface i;
 	char ifname[16];
+	struct ps_iface i;
 	struct ps_err e;
 
 	for (unsigned int n = 0; n < h->conf->n_ports; n++) {
@@ -170,4 +171,43 @@ ps_step_xdp(struct ps_host *h)
 		look_at_program(h, &i);
 		look_at_sockets(h, p, &i);
 	}
+}
+
+/* -- deny lists -- */
+
+static void
+look_at_list(struct ps_host *h, const struct ps_conf_port *p)
+{
+	struct ps_deny d;
+	struct ps_err e;
+
+	if ((!ps_host_is_interface(p) && !ps_host_is_pci(p)) || p->path == PS_PATH_SOCKET ||
+		p->path == PS_PATH_PMD) {
+		ps_row_add(h, PS_STEP_NOT, p->name, "set path = af_xdp, or remove deny",
+			"only AF_XDP has deny lists");
+		return;
+	}
+	if (ps_deny_load(&d, p->deny, &e) < 0) {
+		ps_row_add(
+			h, PS_STEP_NOT, p->name, "mend the file, or remove deny", "%.300s", e.text);
+		return;
+	}
+	ps_row_add(h, PS_STEP_OK, p->name, "", "%u prefix%s in %s%s", d.n, d.n == 1 ? "" : "es",
+		p->deny, h->running ? "; SIGHUP has the running penstock read it again" : "");
+	ps_deny_free(&d);
+}
+
+void
+ps_step_deny(struct ps_host *h)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
+		if (h->conf->port[i].deny[0] == '\0')
+			continue;
+		look_at_list(h, &h->conf->port[i]);
+		n++;
+	}
+	if (n == 0)
+		ps_row_add(h, PS_STEP_SKIP, "", "", "no port has a deny list");
 }

@@ -28,6 +28,7 @@ const struct ps_step ps_steps[] = {
 	{"rss", "how packets spread over them", ps_step_rss},
 	{"ntuple", "rules in the physical function", ps_step_ntuple},
 	{"xdp", "XDP programs and AF_XDP sockets of others", ps_step_xdp},
+	{"deny", "lists of source prefixes that the XDP program drops", ps_step_deny},
 	{"sysctl", "settings of the kernel", ps_step_sysctl},
 	{"sockets", "kernel sockets on the services' ports", ps_step_sockets},
 	{"netfilter", "rules that redirected packets will not meet", ps_step_netfilter},

@@ -34,6 +34,7 @@ void ps_step_rss(struct ps_host *h);
 void ps_step_ntuple(struct ps_host *h);
 /* step_xdp.c */
 void ps_step_xdp(struct ps_host *h);
+void ps_step_deny(struct ps_host *h);
 /* step_system.c */
 void ps_step_sysctl(struct ps_host *h);
 void ps_step_sockets(struct ps_host *h);

@@ -35,10 +35,7 @@ PY
 "$PENSTOCK" flows --name "$INSTANCE" | grep -q "net .*af_xdp .*udp .*10.77.0.2:8001 .*proven .* 30 " || fail "the table lacks a rule"
 
 # The list in the kernel is changed behind our back; only a look finds it.
-prog=$(ip -n "$NSS" -d link show srv | sed -n 's/.*prog\/xdp[a-z]* id \([0-9]*\).*/\1/p')
-map=$(for id in $(bpftool -j prog show id "$prog" 2>/dev/null | python3 -c 'import json, sys; print(*json.load(sys.stdin)["map_ids"])' 2>/dev/null); do
-	bpftool map show id "$id" | grep -q 'name ps_allow' && echo "$id"
-done)
+map=$(program_map ps_allow)
 if [ -n "$map" ]; then
 	bpftool map delete id "$map" key hex 0a 4d 00 02 1f 41 00 00 || fail "bpftool map delete"
 	client_wire send $SERVER_ADDR 8001 5

@@ -18,6 +18,15 @@ print(*sorted({r["state"] for r in d["rules"]}) if sys.argv[1] == "states" else 
 
 has_flows() { [ "$(flows "$1")" = "$2" ]; }
 
+# program_map NAME: id of this map of the program on srv; nothing without bpftool.
+program_map() {
+	local prog id
+	prog=$(ip -n "$NSS" -d link show srv | sed -n 's/.*prog\/xdp[a-z]* id \([0-9]*\).*/\1/p')
+	for id in $(bpftool -j prog show id "$prog" 2>/dev/null | python3 -c 'import json, sys; print(*json.load(sys.stdin)["map_ids"])' 2>/dev/null); do
+		bpftool map show id "$id" | grep -q "name $1" && echo "$id"
+	done
+}
+
 log_says() { grep -q -- "$1" "$TMP/penstock.log"; }
 
 # refused CODE WORDS... -- ARGS...: penstock run with these arguments ends like this, in one line.

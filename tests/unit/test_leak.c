@@ -40,10 +40,10 @@ send_to(uint32_t addr, uint16_t port, unsigned int n, size_t bytes)
 	}
 }
 
-static struct ps_selector
-selector(uint32_t addr, uint16_t port)
+static struct ps_rule
+rule_to(uint32_t addr, uint16_t port)
 {
-	return (struct ps_selector){.addr_be = htonl(addr), .dport_be = htons(port)};
+	return (struct ps_rule){.addr_be = htonl(addr), .dport_be = htons(port)};
 }
 
 static uint32_t
@@ -58,11 +58,10 @@ leaked(struct ps_leak *l)
 static void
 test_exact(void)
 {
-	const struct ps_selector sel[] = {
-		selector(ADDR, 8001), selector(0, 8002), selector(ADDR, 8009)};
+	const struct ps_rule rule[] = {rule_to(ADDR, 8001), rule_to(0, 8002), rule_to(ADDR, 8009)};
 	struct ps_leak l;
 
-	CU_ASSERT_EQUAL_FATAL(ps_leak_open(&l, "lo", sel, 3, &err), 0);
+	CU_ASSERT_EQUAL_FATAL(ps_leak_open(&l, "lo", rule, 3, &err), 0);
 	CU_ASSERT_EQUAL(leaked(&l), 0);
 	/* Many more than its buffer has room for. */
 	send_to(ADDR, 8001, 500, 100);
@@ -97,10 +96,10 @@ set_link(short flags, int mtu)
 static void
 test_fragments(void)
 {
-	const struct ps_selector sel[] = {selector(ADDR, 8001)};
+	const struct ps_rule rule[] = {rule_to(ADDR, 8001)};
 	struct ps_leak l;
 
-	CU_ASSERT_EQUAL_FATAL(ps_leak_open(&l, "lo", sel, 1, &err), 0);
+	CU_ASSERT_EQUAL_FATAL(ps_leak_open(&l, "lo", rule, 1, &err), 0);
 	CU_ASSERT_EQUAL_FATAL(set_link(IFF_UP, 1500), 0);
 	send_to(ADDR, 8001, 3, 4000);
 	CU_ASSERT_EQUAL(leaked(&l), 0);
@@ -112,22 +111,22 @@ test_fragments(void)
 static void
 test_limits(void)
 {
-	struct ps_selector *sel = calloc(PS_LEAK_SELECTORS + 1, sizeof(*sel));
+	struct ps_rule *rule = calloc(PS_LEAK_RULES + 1, sizeof(*rule));
 	struct ps_leak l;
 
-	CU_ASSERT_PTR_NOT_NULL_FATAL(sel);
-	for (uint32_t i = 0; i < PS_LEAK_SELECTORS; i++)
-		sel[i] = selector(OTHER + i, 8001);
-	sel[PS_LEAK_SELECTORS - 1] = selector(ADDR, 8001);
-	CU_ASSERT_EQUAL_FATAL(ps_leak_open(&l, "lo", sel, PS_LEAK_SELECTORS, &err), 0);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(rule);
+	for (uint32_t i = 0; i < PS_LEAK_RULES; i++)
+		rule[i] = rule_to(OTHER + i, 8001);
+	rule[PS_LEAK_RULES - 1] = rule_to(ADDR, 8001);
+	CU_ASSERT_EQUAL_FATAL(ps_leak_open(&l, "lo", rule, PS_LEAK_RULES, &err), 0);
 	send_to(ADDR, 8001, 2, 10);
 	CU_ASSERT_EQUAL(leaked(&l), 2);
 	ps_leak_close(&l);
-	CU_ASSERT_EQUAL(ps_leak_open(&l, "lo", sel, PS_LEAK_SELECTORS + 1, &err), -E2BIG);
-	CU_ASSERT_EQUAL(ps_leak_open(&l, "nosuch", sel, 1, &err), -ENODEV);
+	CU_ASSERT_EQUAL(ps_leak_open(&l, "lo", rule, PS_LEAK_RULES + 1, &err), -E2BIG);
+	CU_ASSERT_EQUAL(ps_leak_open(&l, "nosuch", rule, 1, &err), -ENODEV);
 	CU_ASSERT_EQUAL(l.fd, -1);
 	ps_leak_close(&l);
-	free(sel);
+	free(rule);
 }
 
 int
