@@ -29,6 +29,7 @@ enum ps_idle { PS_IDLE_POLL, PS_IDLE_SLEEP };
 enum ps_path { PS_PATH_AUTO, PS_PATH_PMD, PS_PATH_AF_XDP, PS_PATH_SOCKET };
 enum ps_zero_copy { PS_ZERO_COPY_REQUIRE, PS_ZERO_COPY_PREFER, PS_ZERO_COPY_OFF };
 enum ps_xdp_mode { PS_XDP_MODE_AUTO, PS_XDP_MODE_DRIVER, PS_XDP_MODE_GENERIC };
+enum ps_layout { PS_LAYOUT_SIMPLE, PS_LAYOUT_DEDICATED };
 enum ps_service_kind { PS_SERVICE_UDP, PS_SERVICE_TPU_QUIC, PS_SERVICE_TPU_QUIC_VOTE };
 
 struct ps_conf_port {
@@ -36,6 +37,7 @@ struct ps_conf_port {
 	char device[PS_CONF_STRING];
 	uint32_t path, zero_copy, xdp_mode; /* enum ps_path, ps_zero_copy, ps_xdp_mode */
 	uint32_t queues, first_queue, mbufs, descriptors;
+	uint32_t layout;         /* enum ps_layout */
 	char pf[PS_CONF_STRING]; /* interface of which device is VF number vf; "": no VF */
 	char vf_mac[PS_CONF_STRING];
 	uint32_t vf, vf_trust, vf_spoofchk;

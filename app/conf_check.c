@@ -133,6 +133,12 @@ ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 				"[port %s] xdp_mode = generic always copies; remove it, or set "
 				"zero_copy = prefer",
 				p->name);
+		if (p->layout == PS_LAYOUT_DEDICATED &&
+			(p->path == PS_PATH_PMD || p->path == PS_PATH_SOCKET))
+			return ps_fail(e, EINVAL,
+				"[port %s] layout = dedicated is for AF_XDP; remove it, or set "
+				"path = af_xdp",
+				p->name);
 		if (p->mbufs < 3 * p->descriptors)
 			return ps_fail(e, EINVAL,
 				"[port %s] mbufs: %u are too few for queues of %u; give at least "

@@ -74,6 +74,10 @@ const struct ps_option ps_options[] = {
 		"receive and transmit queues; queue N belongs to worker N"),
 	NUMBER("port", "first_queue", PORT(first_queue), 0, 63, "0",
 		"first queue of the interface that is used (AF_XDP)"),
+	CHOICE("port", "layout", PORT(layout), "simple",
+		"AF_XDP: RSS spreads over all queues, or over those that are not ours, and an ntuple "
+		"rule for each service leads to ours (penstock init sets and run verifies it)",
+		"simple", "dedicated"),
 	NUMBER("port", "mbufs", PORT(mbufs), 4096, 1048576, "8192",
 		"packet buffers per queue, 2.6 KB each"),
 	POWER("port", "descriptors", PORT(descriptors), 64, 4096, "2048",

@@ -157,6 +157,8 @@ claim_device(struct ps_port *p, const struct ps_steer *steer, struct ps_err *e)
 		p->node = rte_eth_dev_socket_id(p->id);
 	rc = ps_port_make_plan(p, steer, info.driver_name, e);
 	if (rc == 0)
+		rc = ps_port_verify_layout(p, e);
+	if (rc == 0)
 		rc = check_device(p, &info, e);
 	if (rc == 0)
 		rc = make_pool(p, e);
@@ -264,6 +266,9 @@ install_program(struct ps_port *p, struct ps_err *e)
 		rc = ps_xdp_allow(&p->xdp, p->keys, p->n_keys, e);
 	if (rc == 0)
 		rc = ps_xdp_verify(&p->xdp, p->keys, p->n_keys, e);
+	/* Once more: to attach a program resets some cards. */
+	if (rc == 0)
+		rc = ps_port_verify_layout(p, e);
 	if (rc < 0)
 		return rc;
 	rc = check_xdp_mode(p, e);

@@ -122,6 +122,10 @@ int ps_port_make_plan(
 /* After rte_eth_dev_start(): key and indirection table written and read back, where there are any.
  */
 int ps_port_spread(struct ps_port *p, struct ps_err *e);
+/* AF_XDP with layout = dedicated: are the interface's table and rules as penstock init sets them?
+ * -ESTALE when not. Nothing to do otherwise. */
+int ps_port_verify_layout(const struct ps_port *p, struct ps_err *e);
+int ps_port_mend_layout(const struct ps_port *p, struct ps_err *e);
 enum ps_rule_state ps_port_rule_state(const struct ps_port *p, uint32_t rule);
 /* How a rule's presence is shown, for people. */
 const char *ps_port_proof(const struct ps_port *p, uint32_t rule);

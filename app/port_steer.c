@@ -14,6 +14,7 @@
 
 #include <rte_ethdev.h>
 
+#include "dedicated.h"
 #include "endpoint.h"
 #include "quic.h"
 
@@ -169,6 +170,39 @@ ps_port_make_plan(
 		ps_port_fall_back(p, "rules -> RSS and software: %u of %u selectors of %s",
 			p->plan.n_soft, p->plan.n_rules, p->family->caps.name);
 	return rc;
+}
+
+/* -- the dedicated layout -- */
+
+static int
+with_layout(const struct ps_port *p, int (*call)(const struct ps_dedicated *d, struct ps_err *err),
+	struct ps_err *e)
+{
+	const struct ps_dedicated d = {
+		.ifname = p->ifname,
+		.ours = {.first = p->conf->first_queue, .n = p->conf->queues},
+		.keys = p->keys,
+		.n_keys = p->n_keys,
+	};
+	struct ps_err cause;
+	int rc;
+
+	if (p->kind != PS_PORT_AF_XDP || p->conf->layout != PS_LAYOUT_DEDICATED)
+		return 0;
+	rc = call(&d, &cause);
+	return rc < 0 ? ps_fail(e, -rc, "[port %s] %.480s", p->conf->name, cause.text) : 0;
+}
+
+int
+ps_port_verify_layout(const struct ps_port *p, struct ps_err *e)
+{
+	return with_layout(p, ps_dedicated_verify, e);
+}
+
+int
+ps_port_mend_layout(const struct ps_port *p, struct ps_err *e)
+{
+	return with_layout(p, ps_dedicated_mend, e);
 }
 
 enum ps_rule_state

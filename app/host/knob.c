@@ -99,6 +99,54 @@ spaced(const char *value, char *text, size_t cap)
 			*text = ' ';
 }
 
+/* "hash=... table=even" and the like: back to the default. "table=but:0+1/8": all queues of eight
+ * but one from 0 on. */
+static void
+command_rss(const struct ps_knob *k, const char *value, char *text, size_t cap)
+{
+	unsigned int first, n, total;
+	int used;
+
+	if (sscanf(value, "table=but:%u+%u/%u", &first, &n, &total) != 3)
+		snprintf(text, cap, "ethtool -X %s default", k->target);
+	else if (first == 0)
+		snprintf(text, cap, "ethtool -X %s start %u equal %u", k->target, n, total - n);
+	else if (first + n == total)
+		snprintf(text, cap, "ethtool -X %s equal %u", k->target, first);
+	else {
+		used = snprintf(text, cap, "ethtool -X %s weight", k->target);
+		for (unsigned int q = 0; q < total && used + 3 < (int)cap; q++)
+			used += snprintf(text + used, cap - (size_t)used, " %d",
+				q < first || q >= first + n);
+	}
+}
+
+/* udp4.192.0.2.10.8009, which leads to queue=N, or by an RSS context to rss=FIRST+N. */
+static void
+command_rule(const struct ps_knob *k, const char *value, char *text, size_t cap)
+{
+	const char *addr = k->key + strlen("udp4."), *port = strrchr(addr, '.') + 1;
+	const int len = (int)(port - addr) - 1;
+	const bool any = strncmp(addr, "0.0.0.0", (size_t)len) == 0;
+
+	snprintf(text, cap, "ethtool -N %s flow-type udp4%s%.*s dst-port %s %s", k->target,
+		any ? "" : " dst-ip ", any ? 0 : len, addr, port,
+		strncmp(value, "queue=", 6) == 0
+			? "action"
+			: "context ID (which ethtool -X ... context new told)");
+	if (strncmp(value, "queue=", 6) == 0)
+		snprintf(text + strlen(text), cap - strlen(text), " %s", value + 6);
+}
+
+static void
+command_context(const struct ps_knob *k, char *text, size_t cap)
+{
+	unsigned int first = 0, n = 0;
+
+	sscanf(k->key, "context.%u+%u", &first, &n);
+	snprintf(text, cap, "ethtool -X %s context new start %u equal %u", k->target, first, n);
+}
+
 static void
 command_setting(const struct ps_knob *k, const char *value, char *text, size_t cap)
 {
@@ -111,7 +159,11 @@ command_setting(const struct ps_knob *k, const char *value, char *text, size_t c
 	else if (strcmp(k->key, "rings") == 0)
 		snprintf(text, cap, "ethtool -G %s %s", k->target, words);
 	else if (strcmp(k->key, "rss") == 0)
-		snprintf(text, cap, "ethtool -X %s default", k->target);
+		command_rss(k, value, text, cap);
+	else if (strncmp(k->key, "context.", 8) == 0)
+		command_context(k, text, cap);
+	else if (strncmp(k->key, "udp4.", 5) == 0)
+		command_rule(k, value, text, cap);
 	else if (strcmp(k->key, "flow-hash-udp4") == 0)
 		snprintf(text, cap, "ethtool -N %s rx-flow-hash udp4 %s", k->target, words);
 	else if (strncmp(k->key, "feature.", 8) == 0)

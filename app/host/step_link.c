@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "dedicated.h"
 #include "ethtool.h"
 #include "hostnet.h"
 #include "text.h"
@@ -21,8 +22,8 @@ typedef void look_at(struct ps_host *h, const struct ps_conf_port *p, const char
 static void
 each_interface(struct ps_host *h, look_at *look)
 {
-	unsigned int n = 0;
 	char ifname[16];
+	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
 		if (ps_host_interface(&h->conf->port[i], ifname) == NULL)
@@ -34,7 +35,6 @@ each_interface(struct ps_host *h, look_at *look)
 		ps_row_add(h, PS_STEP_SKIP, "", "", "no port is a network interface");
 }
 
-static struct ps_knob
 /* A VF has the cable, the bond and the largest frame of its physical function. */
 static void
 each_link(struct ps_host *h, look_at *look)
@@ -58,6 +58,7 @@ each_link(struct ps_host *h, look_at *look)
 		ps_row_add(h, PS_STEP_SKIP, "", "", "no port is or has a network interface");
 }
 
+static struct ps_knob
 setting(const char *ifname, const char *key)
 {
 	struct ps_knob k = {.kind = "setting"};
@@ -124,21 +125,21 @@ static void
 look_mtu(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 {
 	const struct ps_knob k = setting(ifname, "mtu");
-	struct ps_iface i;
 	const bool is_pf = strcmp(ifname, p->pf) == 0;
 	char remedy[64];
+	struct ps_iface i;
 	struct ps_err e;
-
 	int rc = ps_iface_get(ifname, &i, &e);
+
 	snprintf(remedy, sizeof(remedy), "ip link set dev %.15s mtu 1500", ifname);
 	if (rc == 0 && i.mtu >= MTU_MIN && i.mtu <= MTU_MAX)
 		ps_row_add(h, PS_STEP_OK, ifname, "", "%u", i.mtu);
-	else
 	else if (rc == 0 && is_pf && i.mtu > MTU_MAX)
 		ps_row_add(h, PS_STEP_PARTIAL, ifname, remedy,
 			"%u: larger frames do not fit into the VF's buffers, and some cards "
 			"(ixgbe) stop a VF then",
 			i.mtu);
+	else
 		ps_host_want(h, PS_STEP_NOT, ifname, &k, "1500",
 			"a frame must fit into one buffer, and QUIC's into one frame");
 }
@@ -235,27 +236,32 @@ want_number(struct ps_host *h, enum ps_step_state state, const char *ifname, con
 	ps_host_want(h, state, subject, &k, value, why);
 }
 
-/* More queues than ours would take packets away, fewer are not enough. An own layout (first_queue)
- * is the operator's business, as long as the queues are there. */
+/* More queues than ours would take packets away, fewer are not enough. With a layout of the
+ * operator's own (first_queue) or a dedicated one there may be more. */
 static void
 want_channels(struct ps_host *h, const struct ps_conf_port *p, const char *ifname, const char *name)
 {
-	const uint32_t need = p->first_queue + p->queues;
+	const struct ps_queues ours = {p->first_queue, p->queues};
+	const bool dedicated = p->layout == PS_LAYOUT_DEDICATED;
+	uint32_t need = p->first_queue + p->queues, now, max;
 	char max_name[24], subject[64];
-	uint32_t now, max;
 
 	snprintf(subject, sizeof(subject), "%.15s %s", ifname, name);
 	snprintf(max_name, sizeof(max_name), "%s-max", name);
 	if (!number(ifname, PS_CHANNELS, name, &now))
 		return;
+	if (dedicated)
+		need = ps_dedicated_total(ours, now);
 	if (now == need || (p->first_queue > 0 && now > need))
 		ps_row_add(h, PS_STEP_OK, subject, "", "%u", now);
 	else if (number(ifname, PS_CHANNELS, max_name, &max) && max < need)
 		ps_row_add(h, PS_STEP_NOT, subject, "lower queues in [port]",
-			"it has at most %u, and %u are configured", max, need);
+			"it has at most %u, and %u are needed%s", max, need,
+			dedicated ? ", one of them for the kernel" : "");
 	else
 		want_number(h, PS_STEP_NOT, ifname, "channels", name, need,
-			"each queue has a worker, and each worker a queue");
+			dedicated ? "ours, and at least one for the kernel"
+				  : "each queue has a worker, and each worker a queue");
 }
 
 static void
@@ -313,7 +319,7 @@ look_table(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 	}
 	if (p->first_queue > 0) {
 		ps_row_add(h, PS_STEP_SKIP, ifname, "",
-			"with first_queue set, the table is the operator's");
+			"with first_queue and layout = simple, the table is the operator's");
 		return;
 	}
 	snprintf(even, sizeof(even), "%.*stable=even", (int)(table - now), now);
@@ -325,11 +331,16 @@ look_rss(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 {
 	const struct ps_knob k = setting(ifname, "flow-hash-udp4");
 
+	if (p->layout == PS_LAYOUT_DEDICATED)
+		ps_look_dedicated_rss(h, p, ifname);
+	if (p->layout == PS_LAYOUT_DEDICATED && p->queues == 1)
+		return;
 	if (p->queues == 1) {
 		ps_row_add(h, PS_STEP_SKIP, ifname, "", "one queue needs none");
 		return;
 	}
-	look_table(h, p, ifname);
+	if (p->layout == PS_LAYOUT_SIMPLE)
+		look_table(h, p, ifname);
 	ps_host_want(h, PS_STEP_PARTIAL, ifname, &k, "sdfn",
 		"without ports in the hash, a relayer's connections all meet one worker");
 }
@@ -351,6 +362,11 @@ ps_step_ntuple(struct ps_host *h)
 		const struct ps_conf_port *p = &h->conf->port[i];
 		struct ps_knob k;
 
+		if (p->layout == PS_LAYOUT_DEDICATED && ps_host_is_interface(p)) {
+			ps_look_dedicated_ntuple(h, p, p->device);
+			any = true;
+			continue;
+		}
 		if (p->pf[0] == '\0' || strcmp(p->vf_mac, "pf") != 0)
 			continue;
 		any = true;
@@ -359,5 +375,6 @@ ps_step_ntuple(struct ps_host *h)
 			"VF and PF share an address: rules keep the kernel from answering too");
 	}
 	if (!any)
-		ps_row_add(h, PS_STEP_SKIP, "", "", "no VF shares its PF's address");
+		ps_row_add(h, PS_STEP_SKIP, "", "",
+			"no VF shares its PF's address, and no port is dedicated");
 }

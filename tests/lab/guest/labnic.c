@@ -5,11 +5,12 @@
  * rest of the project. A network port whose receive rules act, which no emulated one has:
  *
  *   labwire  the cable's other end
- *   labpf    the port as the kernel has it: queues, and ntuple rules (ethtool -N) for UDP over IPv4
- *            and for Ethernet, which send to a queue or drop
- *   labvf    the port's virtual function 0, which left the kernel: packet sockets get its frames,
- *            and the kernel's stack does not. Once it has the port's address (ip link set labpf
- *            vf 0 mac), frames to that come in by both, whatever the rules say.
+ *   labpf    the port as the kernel has it: queues, ntuple rules (ethtool -N) for UDP over IPv4 and
+ *            for Ethernet, which send to a queue or drop, and with rss=1 an indirection table and
+ * RSS contexts (ethtool -X); without, what no rule takes goes to queue 0 labvf    the port's
+ * virtual function 0, which left the kernel: packet sockets get its frames, and the kernel's stack
+ * does not. Once it has the port's address (ip link set labpf vf 0 mac), frames to that come in by
+ * both, whatever the rules say.
  *
  * As with i40e, rules are lost when ntuple is turned off. A new address resets the port, and they
  * are lost with it. Written for Linux 6.12. */
@@ -26,6 +27,8 @@
 
 #define QUEUES 8
 #define SLOTS  16
+#define TABLE  128
+#define TABLES 4 /* the port's own, and contexts for rules */
 /* Of a rule's masks: what i40e writes when the rules' common fields have the destination address,
  * and when they have the source address. IPv6 addresses lie over the IPv4 fields there. */
 #define OVERLAY_DST 1
@@ -35,9 +38,13 @@
 enum end { WIRE, PF, VF, ENDS };
 
 struct port {
-	spinlock_t lock; /* of the rules */
+	spinlock_t lock; /* of rules and tables */
 	bool used[SLOTS];
 	struct ethtool_rx_flow_spec rule[SLOTS];
+	u32 context[SLOTS]; /* of a rule with FLOW_RSS */
+	u32 queues;
+	bool made[TABLES];
+	u8 table[TABLES][TABLE];
 	atomic64_t received[QUEUES];
 };
 
@@ -48,6 +55,10 @@ MODULE_PARM_DESC(driver, "the driver's name as it is reported");
 static int overlay;
 module_param(overlay, int, 0644);
 MODULE_PARM_DESC(overlay, "masks in readback: 1 ones over destination, 2 and over source");
+
+static int rss;
+module_param(rss, int, 0444);
+MODULE_PARM_DESC(rss, "1: an indirection table and RSS contexts");
 
 static const char *const names[ENDS] = {"labwire", "labpf", "labvf"};
 static struct net_device *ends[ENDS];
@@ -104,14 +115,18 @@ matches(const struct ethtool_rx_flow_spec *rule, const struct sk_buff *skb)
 
 /* A queue, or RX_CLS_FLOW_DISC. */
 static u64
-fate_of(struct port *p, const struct sk_buff *skb)
+fate_of(struct port *p, struct sk_buff *skb)
 {
-	u64 fate = 0;
+	const u32 entry = skb_get_hash(skb) % TABLE;
+	u64 fate;
 
 	spin_lock(&p->lock);
+	fate = p->table[0][entry];
 	for (int i = 0; i < SLOTS; i++)
 		if (p->used[i] && matches(&p->rule[i], skb)) {
 			fate = p->rule[i].ring_cookie;
+			if (p->rule[i].flow_type & FLOW_RSS)
+				fate = p->table[p->context[i]][entry];
 			break;
 		}
 	spin_unlock(&p->lock);
@@ -257,7 +272,91 @@ static void
 lab_get_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
 	channels->max_combined = QUEUES;
-	channels->combined_count = QUEUES;
+	channels->combined_count = port_of(dev)->queues;
+}
+
+/* What the kernel gives where nobody set anything else. */
+static void
+spread(struct port *p)
+{
+	for (u32 i = 0; i < TABLE; i++)
+		p->table[0][i] = rss ? ethtool_rxfh_indir_default(i, p->queues) : 0;
+}
+
+static int
+lab_set_channels(struct net_device *dev, struct ethtool_channels *channels)
+{
+	const u32 n = channels->combined_count;
+	struct port *p = port_of(dev);
+
+	spin_lock_bh(&p->lock);
+	p->queues = n;
+	if (!netif_is_rxfh_configured(dev))
+		spread(p);
+	spin_unlock_bh(&p->lock);
+	return netif_set_real_num_queues(dev, n, n);
+}
+
+static u32
+lab_get_table_size(struct net_device *dev)
+{
+	return TABLE;
+}
+
+static int
+lab_get_table(struct net_device *dev, struct ethtool_rxfh_param *param)
+{
+	const struct port *p = port_of(dev);
+
+	if (param->rss_context >= TABLES || !p->made[param->rss_context])
+		return -ENOENT;
+	param->hfunc = ETH_RSS_HASH_TOP;
+	for (u32 i = 0; param->indir && i < TABLE; i++)
+		param->indir[i] = p->table[param->rss_context][i];
+	return 0;
+}
+
+static int
+set_table(struct port *p, u32 context, const struct ethtool_rxfh_param *param)
+{
+	if (context >= TABLES || param->key ||
+		(param->hfunc != ETH_RSS_HASH_NO_CHANGE && param->hfunc != ETH_RSS_HASH_TOP))
+		return -EOPNOTSUPP;
+	spin_lock_bh(&p->lock);
+	p->made[context] = true;
+	for (u32 i = 0; param->indir && i < TABLE; i++)
+		p->table[context][i] = param->indir[i];
+	spin_unlock_bh(&p->lock);
+	return 0;
+}
+
+static int
+lab_set_table(
+	struct net_device *dev, struct ethtool_rxfh_param *param, struct netlink_ext_ack *extack)
+{
+	return set_table(port_of(dev), param->rss_context, param);
+}
+
+static int
+lab_make_context(struct net_device *dev, struct ethtool_rxfh_context *context,
+	const struct ethtool_rxfh_param *param, struct netlink_ext_ack *extack)
+{
+	if (!param->indir)
+		return -EOPNOTSUPP;
+	return set_table(port_of(dev), param->rss_context, param);
+}
+
+static int
+lab_remove_context(struct net_device *dev, struct ethtool_rxfh_context *context, u32 id,
+	struct netlink_ext_ack *extack)
+{
+	struct port *p = port_of(dev);
+
+	for (int i = 0; i < SLOTS; i++)
+		if (p->used[i] && (p->rule[i].flow_type & FLOW_RSS) && p->context[i] == id)
+			return -EBUSY;
+	p->made[id] = false;
+	return 0;
 }
 
 static int
@@ -287,10 +386,14 @@ has_rule(const struct port *p, u32 location)
 }
 
 static int
-read_rule(const struct port *p, struct ethtool_rx_flow_spec *fs)
+read_rule(const struct port *p, struct ethtool_rxnfc *nfc)
 {
+	struct ethtool_rx_flow_spec *fs = &nfc->fs;
+
 	if (!has_rule(p, fs->location))
 		return -ENOENT;
+	if (p->rule[fs->location].flow_type & FLOW_RSS)
+		nfc->rss_context = p->context[fs->location];
 	*fs = p->rule[fs->location];
 	if (overlay >= OVERLAY_DST)
 		memset(fs->m_u.hdata + V6_BYTES, 0xff, V6_BYTES);
@@ -325,31 +428,36 @@ lab_get_rxnfc(struct net_device *dev, struct ethtool_rxnfc *nfc, u32 *locations)
 
 	switch (nfc->cmd) {
 	case ETHTOOL_GRXRINGS:
-		nfc->data = QUEUES;
+		nfc->data = p->queues;
 		return 0;
 	case ETHTOOL_GRXCLSRLCNT:
 		return list_rules(p, nfc, NULL);
 	case ETHTOOL_GRXCLSRLALL:
 		return list_rules(p, nfc, locations);
 	case ETHTOOL_GRXCLSRULE:
-		return read_rule(p, &nfc->fs);
+		return read_rule(p, nfc);
 	}
 	return -EOPNOTSUPP;
 }
 
 static int
-insert_rule(struct net_device *dev, const struct ethtool_rx_flow_spec *fs)
+insert_rule(struct net_device *dev, const struct ethtool_rxnfc *nfc)
 {
+	const struct ethtool_rx_flow_spec *fs = &nfc->fs;
+	const bool by_context = fs->flow_type & FLOW_RSS;
 	struct port *p = port_of(dev);
 
 	if (!(dev->features & NETIF_F_NTUPLE) ||
-		(fs->flow_type != UDP_V4_FLOW && fs->flow_type != ETHER_FLOW))
+		((fs->flow_type & ~FLOW_RSS) != UDP_V4_FLOW && fs->flow_type != ETHER_FLOW))
 		return -EOPNOTSUPP;
 	if (fs->location >= SLOTS ||
-		(fs->ring_cookie != RX_CLS_FLOW_DISC && fs->ring_cookie >= QUEUES))
+		(fs->ring_cookie != RX_CLS_FLOW_DISC && fs->ring_cookie >= p->queues))
+		return -EINVAL;
+	if (by_context && (nfc->rss_context >= TABLES || !p->made[nfc->rss_context]))
 		return -EINVAL;
 	spin_lock_bh(&p->lock);
 	p->rule[fs->location] = *fs;
+	p->context[fs->location] = by_context ? nfc->rss_context : 0;
 	p->used[fs->location] = true;
 	spin_unlock_bh(&p->lock);
 	return 0;
@@ -371,7 +479,7 @@ lab_set_rxnfc(struct net_device *dev, struct ethtool_rxnfc *nfc)
 {
 	switch (nfc->cmd) {
 	case ETHTOOL_SRXCLSRLINS:
-		return insert_rule(dev, &nfc->fs);
+		return insert_rule(dev, nfc);
 	case ETHTOOL_SRXCLSRLDEL:
 		return delete_rule(port_of(dev), nfc->fs.location);
 	}
@@ -382,15 +490,22 @@ static const struct ethtool_ops plain_ethtool_ops = {
 	.get_link = ethtool_op_get_link,
 };
 
-static const struct ethtool_ops pf_ethtool_ops = {
-	.get_link = ethtool_op_get_link,
-	.get_drvinfo = lab_get_drvinfo,
-	.get_channels = lab_get_channels,
-	.get_sset_count = lab_get_sset_count,
-	.get_strings = lab_get_strings,
-	.get_ethtool_stats = lab_get_stats,
-	.get_rxnfc = lab_get_rxnfc,
-	.set_rxnfc = lab_set_rxnfc,
+#define PF_ETHTOOL_OPS                                                                             \
+	.get_link = ethtool_op_get_link, .get_drvinfo = lab_get_drvinfo,                           \
+	.get_channels = lab_get_channels, .set_channels = lab_set_channels,                        \
+	.get_sset_count = lab_get_sset_count, .get_strings = lab_get_strings,                      \
+	.get_ethtool_stats = lab_get_stats, .get_rxnfc = lab_get_rxnfc, .set_rxnfc = lab_set_rxnfc
+
+static const struct ethtool_ops pf_ethtool_ops = {PF_ETHTOOL_OPS};
+
+static const struct ethtool_ops rss_ethtool_ops = {
+	PF_ETHTOOL_OPS,
+	.rxfh_max_num_contexts = TABLES,
+	.get_rxfh_indir_size = lab_get_table_size,
+	.get_rxfh = lab_get_table,
+	.set_rxfh = lab_set_table,
+	.create_rxfh_context = lab_make_context,
+	.remove_rxfh_context = lab_remove_context,
 };
 
 /* -- the device of labpf, as far as its virtual function makes it be asked for -- */
@@ -451,9 +566,14 @@ make_end(enum end end)
 	if (!dev)
 		return NULL;
 	spin_lock_init(&port_of(dev)->lock);
+	port_of(dev)->queues = QUEUES;
+	port_of(dev)->made[0] = true;
+	spread(port_of(dev));
 	strscpy(dev->name, names[end], IFNAMSIZ);
 	dev->netdev_ops = &lab_ops;
-	dev->ethtool_ops = end == PF ? &pf_ethtool_ops : &plain_ethtool_ops;
+	dev->ethtool_ops = end != PF ? &plain_ethtool_ops
+			   : rss     ? &rss_ethtool_ops
+				     : &pf_ethtool_ops;
 	dev->hw_features = end == PF ? NETIF_F_NTUPLE : 0;
 	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
 	dev->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS;
