@@ -358,7 +358,8 @@ consume(struct bench *b)
 }
 
 /* The two measured parts. Not inlined, so that callgrind can count their instructions alone. */
-static void __attribute__((noinline)) bench_receive(struct bench *b, unsigned int n)
+__attribute__((noinline)) static void
+bench_receive(struct bench *b, unsigned int n)
 {
 	if (b->tpu != NULL)
 		ps_tpu_tick(b->tpu, b->now_ns, 0, 0);
@@ -367,7 +368,8 @@ static void __attribute__((noinline)) bench_receive(struct bench *b, unsigned in
 		ps_feed_publish(&b->feed);
 }
 
-static unsigned int __attribute__((noinline)) bench_answer(struct bench *b)
+__attribute__((noinline)) static unsigned int
+bench_answer(struct bench *b)
 {
 	ps_quic_service(b->server.quic, b->now_ns);
 	return ps_quic_tx_burst(b->server.quic, b->out, BURST, b->now_ns);
