@@ -163,7 +163,8 @@ struct rx_stream {
 	uint32_t conn_next, conn_prev; /* the connection's open streams, oldest first */
 };
 
-#define SEND_BYTES 4096
+#define SEND_BYTES             4096
+#define INITIAL_WINDOW_PACKETS 10 /* RFC 9002 section 7.2 */
 
 struct tx_stream {
 	uint64_t id, user;
@@ -189,6 +190,7 @@ struct sender {
 	uint64_t stream_bytes;                   /* the peer's window of one stream */
 	uint64_t window, threshold, recovery_pn; /* NewReno, RFC 9002 section 7, bytes */
 	uint64_t bytes_in_flight;
+	uint64_t pace_ns;                /* no new stream bytes before, RFC 9002 section 7.7 */
 	uint32_t streams;                /* list head: unacknowledged */
 	uint32_t ready_head, ready_tail; /* list: with bytes to send */
 };
@@ -534,6 +536,11 @@ void loss_timer(struct ps_quic *q, struct conn *c, uint64_t now_ns);
 uint64_t pto_ns(const struct conn *c, enum ps_level level);
 /* Room in the congestion window for one more datagram. */
 bool window_open(const struct conn *c);
+/* What streams have ready may leave now (client role); when it may, PS_NEVER when that is not what
+ * it waits for; a packet left. */
+bool pace_open(const struct conn *c, uint64_t now_ns);
+uint64_t pace_due(const struct conn *c);
+void pace_sent(struct conn *c, uint32_t bytes, uint64_t now_ns);
 
 /* ids.c */
 void ids_start(struct ps_quic *q, struct conn *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* RFC 9002. There is no pacer: a server has at most sent_packets small frames in flight, less than
- * the initial window that section 7.7 lets go at once; the client role serves benches and tests. */
+/* RFC 9002. Paced is what the client role sends of streams; a server has at most sent_packets small
+ * frames in flight, less than the initial window that section 7.7 lets go at once. */
 
 #include "engine.h"
 
@@ -160,6 +160,41 @@ bool
 window_open(const struct conn *c)
 {
 	return c->send.bytes_in_flight + c->datagram_bytes <= c->send.window;
+}
+
+/* How long so many bytes take at the rate that we send at: a window in half a round trip while it
+ * grows fast, in four fifths of one later, so that the pacer is not what holds it back. */
+static uint64_t
+pace_cost(const struct conn *c, uint64_t bytes)
+{
+	uint64_t whole = bytes * c->rtt.smoothed_ns / c->send.window;
+
+	return c->send.window < c->send.threshold ? whole / 2 : whole * 4 / 5;
+}
+
+bool
+pace_open(const struct conn *c, uint64_t now_ns)
+{
+	return c->send.pace_ns <= now_ns;
+}
+
+uint64_t
+pace_due(const struct conn *c)
+{
+	if (c->send.ready_head == NONE || !window_open(c) || sent_room(&c->app) < 2)
+		return PS_NEVER;
+	return c->send.pace_ns;
+}
+
+/* A leaky bucket, kept as the time when it has run dry again. It holds an initial window, or what
+ * the rate lets through from one turn of the timers to the next but one. */
+void
+pace_sent(struct conn *c, uint32_t bytes, uint64_t now_ns)
+{
+	uint64_t full = (INITIAL_WINDOW_PACKETS - 1) * (uint64_t)c->datagram_bytes;
+	uint64_t burst_ns = max_u64(pace_cost(c, full), 2 * TICK_NS);
+
+	c->send.pace_ns = max_u64(c->send.pace_ns, now_ns - burst_ns) + pace_cost(c, bytes);
 }
 
 /* Section 7.6.2: nothing came through for so long that what is known of the path is void. */

@@ -5,9 +5,8 @@
 
 #include "engine.h"
 
-#define INITIAL_WINDOW_PACKETS 10  /* RFC 9002 section 7.2 */
-#define TIMEOUTS_MAX           256 /* connections served per service call */
-#define LONG_KEY_CACHE         64  /* expanded keys of the Initial and Handshake levels */
+#define TIMEOUTS_MAX   256 /* connections served per service call */
+#define LONG_KEY_CACHE 64  /* expanded keys of the Initial and Handshake levels */
 
 void
 ps_quic_defaults(struct ps_quic_limits *l, struct ps_quic_config *c)

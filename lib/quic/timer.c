@@ -142,6 +142,7 @@ conn_rearm(struct ps_quic *q, struct conn *c)
 	due = min_u64(due, c->credit_due_ns);
 	due = min_u64(due, c->app.ack_due_ns);
 	due = min_u64(due, path_due(c));
+	due = min_u64(due, pace_due(c));
 	if (c->idle_ns != 0)
 		due = min_u64(
 			due, c->idle_from_ns + max_u64(c->idle_ns, 3 * pto_ns(c, PS_LEVEL_APP)));

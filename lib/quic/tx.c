@@ -58,7 +58,7 @@ level_wants(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t now
 	return window_open(c) &&
 	       (c->send_handshake_done || c->send_max_streams || c->send_max_data ||
 		       c->send_new_token || c->n_stop > 0 || c->ids.announce != 0 ||
-		       c->ids.n_retire > 0 || c->send.ready_head != NONE);
+		       c->ids.n_retire > 0 || (c->send.ready_head != NONE && pace_open(c, now_ns)));
 }
 
 /* RFC 9000 section 8.1: a server sends at most three times what an unvalidated address sent. Below
@@ -249,6 +249,8 @@ put_app(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
 	}
 	while (can_record(k) && (n = ids_frame(q, c, at(k), k->cap - k->len, &e)) > 0)
 		record(k, n, e);
+	if (c->send.ready_head == NONE || (!pace_open(c, now_ns) && !k->s->probe))
+		return;
 	while (can_record(k) && window_open(c)) {
 		n = send_frame(q, c, at(k), k->cap - k->len, &e);
 		if (n == 0)
@@ -309,6 +311,8 @@ packet_end(struct ps_quic *q, struct conn *c, struct packet *k, uint64_t now_ns)
 		sent_add(k->s, e);
 	}
 	c->send.bytes_in_flight += k->rec[0].bytes;
+	if (!q->cfg.server && k->level == PS_LEVEL_APP)
+		pace_sent(c, k->rec[0].bytes, now_ns);
 	if (k->s->in_flight++ == 0)
 		c->idle_from_ns = now_ns; /* RFC 9000 section 10.1 */
 	k->s->last_eliciting_ns = now_ns;

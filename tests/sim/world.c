@@ -294,6 +294,18 @@ link_put(struct world *w, bool to_server, const struct ps_datagram *d)
 }
 
 static void
+count_burst(struct world *w, const struct ps_datagram *d)
+{
+	if (d->len < 1000 || (d->data[0] & 0x80) != 0)
+		return;
+	if (w->now_ns != w->burst_ns)
+		w->burst = 0;
+	w->burst_ns = w->now_ns;
+	if (++w->burst > w->burst_max)
+		w->burst_max = w->burst;
+}
+
+static void
 transmit(struct world *w, struct world_end *e)
 {
 	uint8_t buf[PS_UDP_PAYLOAD_MAX];
@@ -303,10 +315,12 @@ transmit(struct world *w, struct world_end *e)
 		d = (struct ps_datagram){.data = buf, .len = sizeof(buf)};
 		if (ps_quic_tx_burst(e->q, &out, 1, w->now_ns) == 0)
 			return;
-		if (e == &w->client)
+		if (e == &w->client) {
 			w->to_server_bytes += d.len;
-		else
+			count_burst(w, &d);
+		} else {
 			w->to_client_bytes += d.len;
+		}
 		if (chance(w, w->o.link.loss))
 			continue;
 		link_put(w, e == &w->client, &d);

@@ -79,6 +79,9 @@ struct world {
 	unsigned int bad_bytes; /* streams that arrived with other bytes than were sent */
 	unsigned int unknown;   /* streams that nobody sent */
 	uint64_t to_server_bytes, to_client_bytes;
+	/* large 1-RTT datagrams of clients that left at one time, and most of them ever */
+	uint64_t burst_ns;
+	unsigned int burst, burst_max;
 };
 
 struct world *world_new(const struct world_options *o);
