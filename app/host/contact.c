@@ -42,6 +42,16 @@ parse_socket(const char *text, uint32_t *addr_be, uint16_t *port)
 	return true;
 }
 
+/* What is shown as it stands in the text. */
+static bool
+is_word(const char *text)
+{
+	static const char chars[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+
+	return text[0] != '\0' && text[strspn(text, chars)] == '\0';
+}
+
 static void
 take(struct ps_contact *c, const char *name, const char *text)
 {
@@ -49,7 +59,7 @@ take(struct ps_contact *c, const char *name, const char *text)
 	uint16_t port;
 
 	if (c->n == PS_CONTACT_SOCKETS || strlen(name) >= sizeof(c->socket[0].name) ||
-		!parse_socket(text, &addr_be, &port))
+		!is_word(name) || !parse_socket(text, &addr_be, &port))
 		return;
 	snprintf(c->socket[c->n].name, sizeof(c->socket[c->n].name), "%s", name);
 	c->socket[c->n].addr_be = addr_be;
@@ -69,7 +79,7 @@ ps_contact_parse(struct ps_contact *c, const char *text, size_t len, struct ps_e
 		return ps_fail(e, EINVAL, "contact info: line %d is not JSON (%.80s); " REMEDY,
 			at.line, at.text);
 	id = json_string_value(json_object_get(root, "id"));
-	if (id != NULL)
+	if (id != NULL && is_word(id))
 		snprintf(c->id, sizeof(c->id), "%s", id);
 	json_object_foreach(root, name, value)
 	{
@@ -77,7 +87,7 @@ ps_contact_parse(struct ps_contact *c, const char *text, size_t len, struct ps_e
 			take(c, name, json_string_value(value));
 	}
 	json_decref(root);
-	if (id == NULL || c->n == 0)
+	if (c->id[0] == '\0' || c->n == 0)
 		return ps_fail(
 			e, EINVAL, "contact info: no id or no sockets with IPv4 in it; " REMEDY);
 	return 0;
