@@ -172,9 +172,9 @@ ps_port_pf_verify(struct ps_port *p, bool *differs, struct ps_err *e)
 			p->conf->pf);
 	if (p->n_pf_rules == 0)
 		return rc == -ENODEV ? 0 : rc;
-	for (uint32_t i = 0; rc == 0 && !*differs && i < p->n_pf_rules; i++) {
+	for (uint32_t i = 0; rc == 0 && i < p->n_pf_rules; i++) {
 		rc = look_at(p, &p->pf_rule[i], e);
-		*differs = rc == 0 && p->pf_rule[i].state == PS_RULE_LOST;
+		*differs |= p->pf_rule[i].state == PS_RULE_LOST;
 	}
 	return rc;
 }

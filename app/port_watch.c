@@ -109,6 +109,8 @@ verify_program(struct ps_port *p, struct ps_watch_sample *sample, struct ps_err 
 		rc = ps_xdp_verify_deny(&p->xdp, &p->deny, e);
 	if (rc == 0)
 		rc = ps_baseline_verify(&p->baseline, e);
+	if (rc == 0)
+		rc = ps_port_verify_layout(p, e);
 	sample->kernel_differs = p->state == PS_RULE_LOST || rc == -ESTALE;
 	sample->readback_failed = rc < 0 && !sample->kernel_differs;
 	return sample->kernel_differs ? 0 : rc;
@@ -174,6 +176,8 @@ reinstall_program(struct ps_port *p, struct ps_err *e)
 	/* The settings first: what sets them may reset the card. */
 	int rc = ps_baseline_restore(&p->baseline, e);
 
+	if (rc == 0)
+		rc = ps_port_mend_layout(p, e);
 	if (rc == 0)
 		rc = ps_xdp_reattach(&p->xdp, e);
 	if (rc == 0)
