@@ -8,6 +8,8 @@
  *   keys.c       1-RTT keys and their updates
  *   frames.c     one packet's frames: parse all, reserve, apply
  *   stream.c     receive streams: limits, reservation, delivery, credit
+ *   whole.c      the common packet: nothing but whole streams
+ *   ack.c        acknowledgements owed for 1-RTT packets
  *   admit.c      Initials of no connection: Retry, tokens, refusal, a new half-open connection
  *   handshake.c  half-open connections: CRYPTO, TLS steps, keys, completion
  *   ids.c        connection ids issued and retired, stateless reset
@@ -90,20 +92,20 @@ struct sent_log {
 
 /* A packet-number space, RFC 9000 section 12.3. */
 struct space {
-	struct ps_ranges rx;
 	uint64_t rx_next;           /* largest received + 1 */
 	uint64_t rx_largest_ns;     /* when it came */
 	uint64_t ack_due_ns;        /* an acknowledgement must leave by then; PS_NEVER: none owed */
 	uint32_t unacked_eliciting; /* ack-eliciting packets received since our last ACK */
 	uint32_t rx_ecn[3];         /* packets received with ECT(0), ECT(1), CE */
-	uint32_t acked_ecn[3];      /* the peer's counts of ours, as last believed */
 
 	uint64_t tx_next;
-	uint64_t tx_acked;          /* largest acknowledged + 1; 0: none */
+	uint64_t tx_acked;  /* largest acknowledged + 1; 0: none */
+	uint32_t in_flight; /* ack-eliciting packets neither acknowledged nor lost */
+	bool probe;         /* send something ack-eliciting even if nothing else is due */
+	struct ps_ranges rx;
+	uint32_t acked_ecn[3];      /* the peer's counts of ours, as last believed */
 	uint64_t last_eliciting_ns; /* when the last ack-eliciting packet left */
 	uint64_t loss_due_ns;       /* time threshold of the oldest packet that may be lost */
-	uint32_t in_flight;         /* ack-eliciting packets neither acknowledged nor lost */
-	bool probe;                 /* send something ack-eliciting even if nothing else is due */
 	struct sent_log sent;
 };
 
@@ -209,7 +211,6 @@ struct peer_id {
 };
 
 struct ids {
-	uint32_t ours[OUR_IDS]; /* sequence numbers, which are the ids' nonces; NONE: none */
 	uint32_t our_next;
 	uint8_t peer_limit; /* ids of ours that the peer keeps */
 	uint8_t announce;   /* bit per place in ours: NEW_CONNECTION_ID is due */
@@ -252,25 +253,34 @@ struct path_out {
 enum conn_state { CONN_FREE, CONN_HANDSHAKE, CONN_ESTABLISHED, CONN_CLOSING, CONN_DRAINING };
 
 struct conn {
-	/* read for every packet */
+	/* Read for every packet that carries whole streams: CONN_HOT_BYTES, in the order of use. */
 	enum conn_state state;
 	uint32_t slot, generation;
-	uint32_t handshake;   /* index, NONE when over */
-	struct ps_flow4 flow; /* ours to the peer's */
-	uint64_t link;
-	struct ps_pkt_key rx, tx; /* 1-RTT, of the current key phase */
-	bool phase;               /* key phase bit */
-	uint64_t phase_pn;        /* lowest packet number received in this phase; PS_NEVER: none */
-	uint64_t phase_tx_pn;     /* first packet number sent in this phase */
-	uint64_t forged;          /* packets that did not verify */
-	bool keys;                /* 1-RTT keys installed */
+	uint32_t handshake;        /* index, NONE when over */
+	struct ps_flow4 flow;      /* ours to the peer's */
+	uint32_t our_ids[OUR_IDS]; /* sequence numbers, which are the ids' nonces; NONE: none */
+	bool phase;                /* key phase bit */
+	bool keys;                 /* 1-RTT keys installed */
 	bool confirmed;
-	bool queued;  /* on the ready list */
-	bool touched; /* in this burst, rx.c */
-	uint32_t ready_next;
-	uint64_t idle_from_ns; /* last packet received, or first ack-eliciting one sent since */
-	uint64_t idle_ns;      /* effective timeout, 0: none */
+	bool queued;       /* on the ready list */
+	bool touched;      /* in this burst, rx.c */
+	uint8_t ack_filed; /* bit per queue of ack.c that holds it */
+	uint64_t link;
+	uint64_t phase_pn;         /* lowest packet number received in this phase; PS_NEVER: none */
+	struct ps_pkt_key rx;      /* 1-RTT, of the current key phase */
+	uint64_t idle_from_ns;     /* last packet received, or first ack-eliciting one sent since */
+	uint64_t done_base;        /* index: every stream below is finished */
+	uint64_t streams_granted;  /* MAX_STREAMS the peer may know, count */
+	uint64_t streams_finished; /* count */
+	uint64_t data_received, data_granted; /* connection flow control, bytes */
+	uint64_t credit_due_ns;               /* credit was refused: try again then */
 	struct space app;
+
+	uint64_t idle_ns;     /* effective timeout, 0: none */
+	uint64_t phase_tx_pn; /* first packet number sent in this phase */
+	uint64_t forged;      /* packets that did not verify */
+	uint32_t ready_next;
+	struct ps_pkt_key tx;
 
 	/* key updates, RFC 9001 section 6 */
 	struct ps_pkt_key rx_next; /* derived ahead, so that an update takes no longer to try */
@@ -279,14 +289,9 @@ struct conn {
 	uint8_t rx_secret[PS_HASH_MAX], tx_secret[PS_HASH_MAX]; /* of rx_next and tx */
 
 	/* receive streams */
-	uint64_t done_base_ns;                /* when done_base last moved */
-	uint64_t done_base;                   /* index: every stream below is finished */
-	uint64_t done[DONE_BITS / 64];        /* ring of bits from done_base on */
-	uint64_t streams_granted;             /* MAX_STREAMS the peer may know, count */
-	uint64_t streams_finished;            /* count */
-	uint64_t credit_due_ns;               /* credit was refused: try again then */
-	uint64_t data_received, data_granted; /* connection flow control, bytes */
-	uint32_t streams_head, streams_tail;  /* open ones, oldest first */
+	uint64_t done_base_ns;               /* when done_base last moved */
+	uint64_t done[DONE_BITS / 64];       /* ring of bits from done_base on */
+	uint32_t streams_head, streams_tail; /* open ones, oldest first */
 	uint32_t streams_open;
 	bool send_max_streams, send_max_data, send_handshake_done;
 	uint8_t n_stop;
@@ -321,7 +326,11 @@ struct conn {
 	uint64_t budget_ns; /* when it was last filled */
 	struct ps_peer peer;
 	struct sender send;
-};
+} __attribute__((aligned(64)));
+
+/* From the start to the newest range of packets received. */
+#define CONN_HOT_BYTES (offsetof(struct conn, app.rx.r[1]))
+_Static_assert(CONN_HOT_BYTES <= 384, "what every packet reads fits six cache lines");
 
 /* -- timer wheel: later deadlines wait in the last bucket and are filed again -- */
 
@@ -333,6 +342,20 @@ struct wheel {
 	uint32_t filed;               /* connections on the wheel */
 	uint32_t head[WHEEL_BUCKETS]; /* connection slots */
 	uint64_t occupied[WHEEL_BUCKETS / 64];
+};
+
+/* -- acknowledgements owed, ack.c -- */
+
+enum ack_class { ACK_LATE, ACK_SOON, ACK_CLASSES };
+
+/* Connections in the order in which their acknowledgements fall due, each at most once. */
+struct ack_queue {
+	struct {
+		uint64_t due_ns;
+		uint32_t conn; /* slot */
+	} * ring;
+	uint32_t mask;
+	uint32_t head, tail; /* free running; tail is the oldest */
 };
 
 struct reply {
@@ -398,6 +421,7 @@ struct ps_quic {
 	} packet;
 	struct reply replies[REPLIES];
 	struct wheel wheel;
+	struct ack_queue acks[ACK_CLASSES];
 	struct ps_frame frames[FRAMES_MAX];
 	struct ps_stream_frame stream_frames[FRAMES_MAX];
 };
@@ -455,8 +479,39 @@ void keys_wipe(struct conn *c);
  * packet counts as never received. */
 void frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_t pn,
 	const uint8_t *text, size_t len, uint64_t now_ns);
+/* The packet counts as received from here on. */
+void packet_count(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t pn,
+	bool eliciting, uint64_t now_ns);
+
+/* ack.c */
+/* An ack-eliciting 1-RTT packet came and was counted; urgent: the peer is to know at once. */
+void ack_owe(struct ps_quic *q, struct conn *c, bool urgent, uint64_t now_ns);
+/* Connections whose acknowledgement is due go to the ready list. */
+void acks_due(struct ps_quic *q, uint64_t now_ns);
+uint64_t acks_next(const struct ps_quic *q);
+
+/* whole.c */
+/* Takes a verified 1-RTT packet when it is new and carries nothing but whole streams, each in one
+ * frame. False: nothing happened, the packet is for
+ * packet_verified(). Sets *act when something else than a plain acknowledgement follows from it. */
+bool whole_receive(struct ps_quic *q, struct conn *c, const uint8_t *pkt, uint64_t pn,
+	const uint8_t *text, size_t len, uint64_t now_ns, bool *act);
 
 /* stream.c */
+/* Whether this stream of the peer is over. */
+static inline bool
+stream_finished(const struct conn *c, uint64_t id)
+{
+	uint64_t i = id >> 2;
+
+	return i < c->done_base ||
+	       (i < c->done_base + DONE_BITS && (c->done[i % DONE_BITS / 64] >> (i % 64) & 1) != 0);
+}
+
+struct rx_stream *stream_find(struct ps_quic *q, const struct conn *c, uint64_t id);
+void stream_finish(struct ps_quic *q, struct conn *c, uint64_t i, uint64_t now_ns);
+/* Moves connection flow control on, within the limit. */
+void stream_count(struct ps_quic *q, struct conn *c, uint64_t more);
 /* Limits that a frame alone can break; closes and returns false when it does. */
 bool streams_check(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_t now_ns);
 /* Room for every STREAM frame among q->frames[0..n_frames). */

@@ -128,27 +128,30 @@ apply(struct ps_quic *q, struct conn *c, enum ps_level level, const struct ps_fr
 		conn_close(q, c, false, error, f->type, "", now_ns);
 }
 
-static void
-count_received(struct space *s, enum ps_level level, uint64_t pn, uint8_t ecn, bool eliciting,
+void
+packet_count(struct ps_quic *q, struct conn *c, enum ps_level level, uint64_t pn, bool eliciting,
 	uint64_t now_ns)
 {
+	struct space *s = conn_space(q, c, level);
 	bool in_order = pn == s->rx_next;
+	uint8_t ecn = q->packet.dg->ecn & 3;
 
 	ps_ranges_add(&s->rx, pn);
+	q->stats.ecn_ce += ecn == 3;
 	if (ecn != 0) /* RFC 3168: 2 is ECT(0), 1 is ECT(1), 3 is CE */
 		s->rx_ecn[ecn == 2 ? 0 : ecn == 1 ? 1 : 2]++;
 	if (pn >= s->rx_next) {
 		s->rx_next = pn + 1;
 		s->rx_largest_ns = now_ns;
 	}
+	c->idle_from_ns = now_ns;
 	if (!eliciting)
 		return;
 	s->unacked_eliciting++;
-	/* RFC 9000 sections 13.2.1 and 13.2.2 */
-	if (level != PS_LEVEL_APP || s->unacked_eliciting >= 2 || !in_order)
+	if (level == PS_LEVEL_APP)
+		ack_owe(q, c, !in_order || ecn == 3, now_ns); /* RFC 9000 section 13.2.1 */
+	else
 		s->ack_due_ns = now_ns;
-	else if (s->ack_due_ns == PS_NEVER)
-		s->ack_due_ns = now_ns + ACK_DELAY_NS - TICK_NS; /* timers are late by that */
 }
 
 /* A peer pays for frames that move nothing, and for packets without frames worth keeping; what it
@@ -181,7 +184,6 @@ frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_
 {
 	enum ps_level level = level_of(type);
 	bool eliciting, ack = false;
-	uint8_t ecn;
 	int n = parse_all(q, c, type, text, len, &eliciting, now_ns);
 
 	if (n < 0 || !check_all(q, c, n, now_ns))
@@ -191,11 +193,8 @@ frames_receive(struct ps_quic *q, struct conn *c, enum ps_pkt_type type, uint64_
 		return;
 	}
 	/* Committed from here on. Counted before the frames: one of them may end the level. */
-	ecn = q->packet.dg->ecn & 3;
-	q->stats.ecn_ce += ecn == 3;
 	q->packet.progress = 0;
-	count_received(conn_space(q, c, level), level, pn, ecn, eliciting, now_ns);
-	c->idle_from_ns = now_ns;
+	packet_count(q, c, level, pn, eliciting, now_ns);
 	for (int i = 0; i < n && c->state <= CONN_ESTABLISHED; i++) {
 		ack |= q->frames[i].type == PS_FRAME_ACK || q->frames[i].type == PS_FRAME_ACK_ECN;
 		apply(q, c, level, &q->frames[i], now_ns);

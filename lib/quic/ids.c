@@ -24,8 +24,8 @@ void
 ids_start(struct ps_quic *q, struct conn *c)
 {
 	for (unsigned int i = 0; i < OUR_IDS; i++)
-		c->ids.ours[i] = NONE;
-	c->ids.ours[0] = 0;
+		c->our_ids[i] = NONE;
+	c->our_ids[0] = 0;
 	c->ids.our_next = 1;
 	c->our_cid.len = PS_OUR_CID_LEN;
 	our_id(q, c, 0, c->our_cid.id);
@@ -35,7 +35,7 @@ bool
 ids_live(const struct conn *c, uint32_t seq)
 {
 	for (unsigned int i = 0; i < OUR_IDS; i++)
-		if (c->ids.ours[i] == seq)
+		if (c->our_ids[i] == seq)
 			return true;
 	return false;
 }
@@ -45,7 +45,7 @@ void
 ids_announce(struct conn *c)
 {
 	for (unsigned int i = 1; i < OUR_IDS && i < c->ids.peer_limit; i++) {
-		c->ids.ours[i] = c->ids.our_next++;
+		c->our_ids[i] = c->ids.our_next++;
 		c->ids.announce |= 1u << i;
 	}
 }
@@ -70,13 +70,13 @@ ids_frame(struct ps_quic *q, struct conn *c, uint8_t *p, size_t cap, struct sent
 	if (c->ids.announce == 0)
 		return 0;
 	i = (unsigned int)__builtin_ctz(c->ids.announce);
-	our_id(q, c, c->ids.ours[i], cid);
+	our_id(q, c, c->our_ids[i], cid);
 	ps_reset_token(q->protect, cid, token);
-	n = ps_frame_ncid_put(p, cap, c->ids.ours[i], cid, sizeof(cid), token);
+	n = ps_frame_ncid_put(p, cap, c->our_ids[i], cid, sizeof(cid), token);
 	if (n == 0)
 		return 0;
 	c->ids.announce &= ~(1u << i);
-	*e = (struct sent){.kind = SENT_NEW_ID, .value = c->ids.ours[i]};
+	*e = (struct sent){.kind = SENT_NEW_ID, .value = c->our_ids[i]};
 	return n;
 }
 
@@ -101,7 +101,7 @@ ids_lost(struct conn *c, const struct sent *e)
 		return;
 	}
 	for (unsigned int i = 0; i < OUR_IDS; i++)
-		if (c->ids.ours[i] == e->value)
+		if (c->our_ids[i] == e->value)
 			c->ids.announce |= 1u << i;
 }
 
@@ -112,8 +112,8 @@ ids_retired(struct conn *c, uint64_t seq, uint32_t packet_seq)
 	if (seq >= c->ids.our_next || seq == packet_seq)
 		return PS_QUIC_PROTOCOL_VIOLATION;
 	for (unsigned int i = 0; i < OUR_IDS; i++)
-		if (c->ids.ours[i] == seq) {
-			c->ids.ours[i] = c->ids.our_next++;
+		if (c->our_ids[i] == seq) {
+			c->our_ids[i] = c->ids.our_next++;
 			c->ids.announce |= 1u << i;
 		}
 	return 0;

@@ -75,6 +75,8 @@ lay_out(struct layout *o, const struct ps_quic_limits *l, void *base)
 	q->streams = take(&a, sizeof(*q->streams), l->streams);
 	q->stream_bucket = take(&a, sizeof(*q->stream_bucket), buckets_for(l->streams));
 	q->tx_streams = take(&a, sizeof(*q->tx_streams), l->send_streams);
+	for (int i = 0; i < ACK_CLASSES; i++)
+		q->acks[i].ring = take(&a, sizeof(*q->acks[i].ring), buckets_for(l->conns));
 	o->sent = take(&a, sizeof(*o->sent), (size_t)l->conns * l->sent_packets);
 	return a.used;
 }
@@ -123,6 +125,10 @@ make_lists(struct ps_quic *q, struct sent *sent)
 	q->stream_mask = buckets_for(l->streams) - 1;
 	memset(q->half_open, 0xff, (q->half_open_mask + 1) * sizeof(*q->half_open));
 	memset(q->stream_bucket, 0xff, (q->stream_mask + 1) * sizeof(*q->stream_bucket));
+	for (int i = 0; i < ACK_CLASSES; i++) {
+		q->acks[i].mask = buckets_for(l->conns) - 1;
+		q->acks[i].head = q->acks[i].tail = 0;
+	}
 	q->conn_spare_head = q->handshake_spare = q->stream_spare = q->tx_stream_spare = NONE;
 	for (uint32_t i = l->conns; i-- > 0;) {
 		struct conn *c = &q->conns[i];
@@ -213,14 +219,16 @@ conn_alloc(struct ps_quic *q)
 	q->conn_spare_head = c->timer_next;
 	keep.slot = c->slot;
 	keep.generation = c->generation;
-	keep.queued = c->queued; /* it may still stand on the ready list from its last life */
+	keep.queued = c->queued; /* it may still stand on lists from its last life */
 	keep.ready_next = c->ready_next;
+	keep.ack_filed = c->ack_filed;
 	keep.app.sent = c->app.sent;
 	memset(c, 0, sizeof(*c));
 	c->slot = keep.slot;
 	c->generation = keep.generation;
 	c->queued = keep.queued;
 	c->ready_next = keep.ready_next;
+	c->ack_filed = keep.ack_filed;
 	space_init(&c->app, keep.app.sent.ring, keep.app.sent.mask + 1);
 	rtt_init(&c->rtt);
 	c->handshake = NONE;
@@ -305,6 +313,7 @@ ps_quic_service(struct ps_quic *q, uint64_t now_ns)
 	handshake_collect(q, now_ns);
 	for (int i = 0; i < TIMEOUTS_MAX && (c = timer_pop(q, now_ns)) != NULL; i++)
 		conn_timeout(q, c, now_ns);
+	acks_due(q, now_ns);
 	retry_update(q, now_ns);
 	q->stats.keys_expanded =
 		ps_protect_expansions(q->protect) + ps_protect_expansions(q->protect_long);

@@ -14,11 +14,11 @@
 /* A short-header packet of the burst, in stages. */
 struct short_packet {
 	struct conn *c;
-	uint32_t generation;
 	struct ps_datagram *dg;
 	uint8_t *pkt;
 	uint16_t size, aad_len;
-	uint32_t id; /* sequence number of our id in it */
+	uint32_t generation; /* of the connection, and */
+	uint32_t id;         /* sequence number of our id, as the packet has them */
 	bool other_path;
 	uint64_t pn;
 };
@@ -31,6 +31,8 @@ struct burst {
 	struct conn *touched[PS_QUIC_BURST];
 };
 
+/* At the end of the burst the connection is asked what it wants to send and when to be woken. Not
+ * worth it for a packet that only brings transactions: ack.c has its acknowledgement. */
 static void
 touch(struct burst *b, struct conn *c)
 {
@@ -40,22 +42,20 @@ touch(struct burst *b, struct conn *c)
 	b->touched[b->n_touched++] = c;
 }
 
-/* The connection an id of ours names, or NULL; *ours: we made the id, whatever became of it. */
+/* The place an id of ours names, whatever became of the connection; NULL: we did not make it. */
 static struct conn *
-find_by_cid(struct ps_quic *q, const uint8_t *dcid, size_t dcid_len, bool *ours, uint32_t *id)
+cid_place(struct ps_quic *q, const uint8_t *dcid, struct ps_cid_parts *parts)
 {
-	struct ps_cid_parts parts;
-	struct conn *c;
+	if (!ps_cid_read(q->protect, dcid, parts) || parts->slot >= q->limits.conns ||
+		parts->worker != q->cfg.worker)
+		return NULL;
+	return &q->conns[parts->slot];
+}
 
-	*ours = dcid_len == PS_OUR_CID_LEN && ps_cid_read(q->protect, dcid, &parts) &&
-		parts.slot < q->limits.conns && parts.worker == q->cfg.worker;
-	if (!*ours)
-		return NULL;
-	c = &q->conns[parts.slot];
-	*id = parts.nonce;
-	if (c->state == CONN_FREE || c->generation != parts.generation || !ids_live(c, *id))
-		return NULL;
-	return c;
+static bool
+cid_live(const struct conn *c, uint32_t generation, uint32_t id)
+{
+	return c->state != CONN_FREE && c->generation == generation && ids_live(c, id);
 }
 
 static bool
@@ -192,51 +192,43 @@ client_reset(struct ps_quic *q, const struct ps_datagram *dg, uint64_t now_ns)
 	}
 }
 
-/* A short-header packet: it waits for the rest of the burst. */
+/* A short-header packet: it waits for the rest of the burst, and what its connection holds is on
+ * its way meanwhile. */
 static void
 short_arrived(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint8_t *pkt, size_t size,
 	uint64_t now_ns)
 {
-	bool ours, other_path;
-	uint32_t id = 0;
-	struct conn *c = find_by_cid(q, pkt + 1, PS_OUR_CID_LEN, &ours, &id);
+	struct short_packet *s = &b->p[b->n];
+	struct ps_cid_parts parts;
 
-	if (c == NULL) {
+	s->c = cid_place(q, pkt + 1, &parts);
+	if (s->c == NULL) {
 		ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
-		if (ours)
-			reset_reply(q, dg, pkt + 1, now_ns);
-		else if (!q->cfg.server)
+		if (!q->cfg.server)
 			client_reset(q, dg, now_ns);
 		return;
 	}
-	/* only a server's peer may turn up elsewhere, and only once it is established */
-	other_path = !same_path(c, dg);
-	if (other_path && (!q->cfg.server || c->state != CONN_ESTABLISHED)) {
-		ps_drop(q->drops, PS_DROP_QUIC_PATH);
-		return;
-	}
-	touch(b, c);
-	if (pkt == dg->data && c->handshake != NONE)
-		q->handshakes[c->handshake].rx_bytes += dg->len;
-	b->p[b->n++] = (struct short_packet){.c = c,
-		.generation = c->generation,
-		.dg = dg,
-		.pkt = pkt,
-		.size = (uint16_t)size,
-		.id = id,
-		.other_path = other_path};
+	for (size_t i = 0; i < CONN_HOT_BYTES; i += 64)
+		__builtin_prefetch((const char *)s->c + i);
+	s->generation = parts.generation;
+	s->id = parts.nonce;
+	s->dg = dg;
+	s->pkt = pkt;
+	s->size = (uint16_t)size;
+	b->n++;
 }
 
 /* The connection of a long-header packet; NULL when it has none (yet). */
 static struct conn *
 long_find(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h)
 {
-	bool ours;
-	uint32_t id = 0;
-	struct conn *c = find_by_cid(q, h->dcid, h->dcid_len, &ours, &id);
+	struct ps_cid_parts parts;
+	struct conn *c = NULL;
 	struct handshake *hs;
 
-	if (c != NULL)
+	if (h->dcid_len == PS_OUR_CID_LEN)
+		c = cid_place(q, h->dcid, &parts);
+	if (c != NULL && cid_live(c, parts.generation, parts.nonce))
 		return c;
 	hs = handshake_find(q, &dg->flow, h->dcid, h->dcid_len);
 	return hs == NULL ? NULL : &q->conns[hs->conn];
@@ -350,20 +342,45 @@ datagram_receive(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uin
 	}
 }
 
-/* Drops from the burst what has no key or another generation; keeps the order. */
+/* Whether the packet may be looked into. Asked when all of the burst has arrived: long headers
+ * among it may have ended its connection, or brought its keys. */
+static bool
+short_admit(struct ps_quic *q, struct burst *b, struct short_packet *s, uint64_t now_ns)
+{
+	struct conn *c = s->c;
+
+	if (!cid_live(c, s->generation, s->id)) {
+		ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
+		reset_reply(q, s->dg, s->pkt + 1, now_ns);
+		return false;
+	}
+	/* only a server's peer may turn up elsewhere, and only once it is established */
+	s->other_path = !same_path(c, s->dg);
+	if (s->other_path && (!q->cfg.server || c->state != CONN_ESTABLISHED)) {
+		ps_drop(q->drops, PS_DROP_QUIC_PATH);
+		return false;
+	}
+	if (c->handshake != NONE) {
+		touch(b, c);
+		if (s->pkt == s->dg->data)
+			q->handshakes[c->handshake].rx_bytes += s->dg->len;
+	}
+	if (!c->keys) {
+		ps_drop(q->drops, PS_DROP_QUIC_NO_KEY);
+		return false;
+	}
+	ps_hp_prefetch(q->protect, &c->rx);
+	return true;
+}
+
 static void
-short_select(struct ps_quic *q, struct burst *b)
+short_select(struct ps_quic *q, struct burst *b, uint64_t now_ns)
 {
 	unsigned int n = 0;
 
-	for (unsigned int i = 0; i < b->n; i++) {
-		struct short_packet *s = &b->p[i];
-
-		if (s->c->generation != s->generation || s->c->state == CONN_FREE || !s->c->keys)
-			ps_drop(q->drops, PS_DROP_QUIC_NO_KEY);
-		else if (n++ != i)
-			b->p[n - 1] = *s;
-	}
+	for (unsigned int i = 0; i < b->n; i++)
+		if (short_admit(q, b, &b->p[i], now_ns) && n++ != i)
+			b->p[n - 1] = b->p[i];
 	b->n = n;
 }
 
@@ -406,30 +423,42 @@ not_verified(struct ps_quic *q, struct short_packet *s, uint64_t now_ns)
 }
 
 static void
+short_open(struct ps_quic *q, struct burst *b, struct short_packet *s, uint64_t now_ns)
+{
+	static const struct ps_pkt_hdr h = {.type = PS_PKT_1RTT};
+	size_t len = s->size - s->aad_len - PS_AEAD_TAG;
+	const uint8_t *text = s->pkt + s->aad_len;
+	struct conn *c = s->c;
+	bool act = true;
+
+	if (!keys_open(q, c, s->pn, s->pkt, s->aad_len, len, now_ns)) {
+		touch(b, c);
+		not_verified(q, s, now_ns);
+		return;
+	}
+	q->packet.dg = s->dg;
+	q->packet.id = s->id;
+	if (s->other_path) {
+		touch(b, c);
+		path_seen(q, c, s->dg, s->pn >= c->app.rx_next, now_ns);
+	} else if (s->pn >= c->app.rx_next) { /* not one that someone sends again */
+		c->link = s->dg->link;
+	}
+	if (!whole_receive(q, c, s->pkt, s->pn, text, len, now_ns, &act))
+		packet_verified(q, c, PS_LEVEL_APP, &h, s->pkt, s->pn, text, len, now_ns);
+	if (act)
+		touch(b, c);
+}
+
+static void
 short_receive(struct ps_quic *q, struct burst *b, uint64_t now_ns)
 {
-	struct ps_pkt_hdr h = {.type = PS_PKT_1RTT};
-
 	for (unsigned int i = 0; i < b->n && i < PREFETCH_AHEAD; i++)
 		ps_key_prefetch(q->protect, &b->p[i].c->rx);
 	for (unsigned int i = 0; i < b->n; i++) {
-		struct short_packet *s = &b->p[i];
-		size_t len = s->size - s->aad_len - PS_AEAD_TAG;
-
 		if (i + PREFETCH_AHEAD < b->n)
 			ps_key_prefetch(q->protect, &b->p[i + PREFETCH_AHEAD].c->rx);
-		if (!keys_open(q, s->c, s->pn, s->pkt, s->aad_len, len, now_ns)) {
-			not_verified(q, s, now_ns);
-			continue;
-		}
-		q->packet.dg = s->dg;
-		q->packet.id = s->id;
-		if (s->other_path)
-			path_seen(q, s->c, s->dg, s->pn >= s->c->app.rx_next, now_ns);
-		else if (s->pn >= s->c->app.rx_next) /* not one that someone sends again */
-			s->c->link = s->dg->link;
-		packet_verified(
-			q, s->c, PS_LEVEL_APP, &h, s->pkt, s->pn, s->pkt + s->aad_len, len, now_ns);
+		short_open(q, b, &b->p[i], now_ns);
 	}
 }
 
@@ -443,7 +472,7 @@ ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int
 	q->stats.datagrams_rx += n;
 	for (unsigned int i = 0; i < n; i++)
 		datagram_receive(q, &b, dg[i], now_ns);
-	short_select(q, &b);
+	short_select(q, &b, now_ns);
 	if (b.n > 0) {
 		short_unprotect(q, &b);
 		short_receive(q, &b, now_ns);

@@ -18,8 +18,8 @@ bucket(struct ps_quic *q, uint32_t conn, uint64_t id)
 	return &q->stream_bucket[(h >> 32) & q->stream_mask];
 }
 
-static struct rx_stream *
-find(struct ps_quic *q, const struct conn *c, uint64_t id)
+struct rx_stream *
+stream_find(struct ps_quic *q, const struct conn *c, uint64_t id)
 {
 	uint32_t i;
 
@@ -87,17 +87,8 @@ abandon(struct ps_quic *q, struct conn *c, struct rx_stream *s)
 	forget_stream(q, c, s);
 }
 
-static bool
-finished(const struct conn *c, uint64_t id)
-{
-	uint64_t i = id >> 2;
-
-	return i < c->done_base ||
-	       (i < c->done_base + DONE_BITS && (c->done[i % DONE_BITS / 64] >> (i % 64) & 1) != 0);
-}
-
-static void
-finish(struct ps_quic *q, struct conn *c, uint64_t i, uint64_t now_ns)
+void
+stream_finish(struct ps_quic *q, struct conn *c, uint64_t i, uint64_t now_ns)
 {
 	c->done[i % DONE_BITS / 64] |= UINT64_C(1) << (i % 64);
 	if (i == c->done_base)
@@ -113,7 +104,7 @@ finish(struct ps_quic *q, struct conn *c, uint64_t i, uint64_t now_ns)
 static void
 mark_finished(struct ps_quic *q, struct conn *c, uint64_t id, uint64_t now_ns)
 {
-	finish(q, c, id >> 2, now_ns);
+	stream_finish(q, c, id >> 2, now_ns);
 	streams_credit(q, c, now_ns);
 }
 
@@ -177,9 +168,9 @@ streams_reserve(struct ps_quic *q, struct conn *c, unsigned int n_frames)
 		const struct ps_frame *f = &q->frames[i];
 		const struct rx_stream *s;
 
-		if (f->type != PS_FRAME_STREAM || finished(c, f->stream.id))
+		if (f->type != PS_FRAME_STREAM || stream_finished(c, f->stream.id))
 			continue;
-		s = find(q, c, f->stream.id);
+		s = stream_find(q, c, f->stream.id);
 		partial += s == NULL && (f->stream.offset != 0 || !f->fin);
 		out[n++] = (struct ps_stream_frame){.data = f->data,
 			.stream_id = f->stream.id,
@@ -193,19 +184,25 @@ streams_reserve(struct ps_quic *q, struct conn *c, unsigned int n_frames)
 	return partial <= spare && q->cfg.sink.reserve(q->cfg.sink.ctx, out, n);
 }
 
-/* Moves connection flow control on to data_received + more; closes when that is beyond it. */
-static bool
-count_data(struct ps_quic *q, struct conn *c, uint64_t more, uint8_t frame, uint64_t now_ns)
+void
+stream_count(struct ps_quic *q, struct conn *c, uint64_t more)
 {
 	c->data_received += more;
-	if (c->data_received > c->data_granted) {
-		conn_close(q, c, false, PS_QUIC_FLOW_CONTROL_ERROR, frame, "", now_ns);
-		return false;
-	}
 	if (c->data_granted - c->data_received < q->cfg.conn_bytes / 2) {
 		c->data_granted = c->data_received + q->cfg.conn_bytes;
 		c->send_max_data = true;
 	}
+}
+
+/* Closes when that is beyond the limit. */
+static bool
+count_data(struct ps_quic *q, struct conn *c, uint64_t more, uint8_t frame, uint64_t now_ns)
+{
+	if (more > c->data_granted - c->data_received) {
+		conn_close(q, c, false, PS_QUIC_FLOW_CONTROL_ERROR, frame, "", now_ns);
+		return false;
+	}
+	stream_count(q, c, more);
 	return true;
 }
 
@@ -236,7 +233,7 @@ final_size_ok(const struct rx_stream *s, uint32_t end, bool fin)
 static void
 partial_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_t now_ns)
 {
-	struct rx_stream *s = find(q, c, f->stream.id);
+	struct rx_stream *s = stream_find(q, c, f->stream.id);
 	uint32_t end = (uint32_t)f->stream.offset + f->len, seen;
 
 	if (s == NULL)
@@ -268,11 +265,11 @@ stream_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_
 	uint32_t slot = PS_SLOT_NONE;
 	const struct rx_stream *s;
 
-	if (finished(c, f->stream.id)) {
+	if (stream_finished(c, f->stream.id)) {
 		ps_drop(q->drops, PS_DROP_QUIC_STREAM_DONE);
 		return;
 	}
-	s = find(q, c, f->stream.id);
+	s = stream_find(q, c, f->stream.id);
 	if (f->fin && f->stream.offset + f->len == 0 && (s == NULL || s->highest == 0)) {
 		conn_close(q, c, true, 5, 0, "invalid_stream", now_ns); /* as Agave does */
 		return;
@@ -291,10 +288,10 @@ stream_data(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_
 void
 stream_reset(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint64_t now_ns)
 {
-	struct rx_stream *s = find(q, c, f->reset.id);
+	struct rx_stream *s = stream_find(q, c, f->reset.id);
 	uint32_t size = (uint32_t)f->reset.final_size, seen = s == NULL ? 0 : s->highest;
 
-	if (finished(c, f->reset.id))
+	if (stream_finished(c, f->reset.id))
 		return;
 	if (size < seen || (s != NULL && s->final_size != NONE && s->final_size != size)) {
 		conn_close(q, c, false, PS_QUIC_FINAL_SIZE_ERROR, f->wire_type, "", now_ns);
@@ -359,12 +356,12 @@ pass_silent_stream(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 		return PS_NEVER;
 	if (due > now_ns)
 		return due;
-	if (find(q, c, c->done_base << 2 | (q->cfg.server ? 2 : 3)) != NULL)
+	if (stream_find(q, c, c->done_base << 2 | (q->cfg.server ? 2 : 3)) != NULL)
 		return PS_NEVER; /* its own deadline ends it */
 	ps_drop(q->drops, PS_DROP_QUIC_STREAM_LATE);
 	c->data_granted += q->cfg.stream_bytes;
 	c->send_max_data = true;
-	finish(q, c, c->done_base, now_ns);
+	stream_finish(q, c, c->done_base, now_ns);
 	return PS_NEVER;
 }
 

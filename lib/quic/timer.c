@@ -99,7 +99,7 @@ timer_next(const struct ps_quic *q)
 {
 	uint64_t tick = next_tick(&q->wheel);
 
-	return tick == PS_NEVER ? PS_NEVER : tick * TICK_NS;
+	return min_u64(acks_next(q), tick == PS_NEVER ? PS_NEVER : tick * TICK_NS);
 }
 
 struct conn *
@@ -140,7 +140,6 @@ conn_rearm(struct ps_quic *q, struct conn *c)
 	}
 	due = min_u64(loss_due(q, c), streams_due(q, c));
 	due = min_u64(due, c->credit_due_ns);
-	due = min_u64(due, c->app.ack_due_ns);
 	due = min_u64(due, path_due(c));
 	due = min_u64(due, pace_due(c));
 	if (c->idle_ns != 0)
@@ -151,7 +150,7 @@ conn_rearm(struct ps_quic *q, struct conn *c)
 	timer_set(q, c, due);
 }
 
-/* Deadlines whose remedy is to send are left to tx: an owed acknowledgement, a probe. */
+/* Deadlines whose remedy is to send are left to tx. */
 void
 conn_timeout(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 {

@@ -95,6 +95,7 @@ row_6(void)
 	raw_run(&s, PS_SEC_NS); /* raw_peer checks that no packet is without frames */
 	raw_send(p, PS_LEVEL_APP, F(1));
 	raw_send(p, PS_LEVEL_APP, F(1));
+	raw_run(&s, 2 * PS_MS_NS);
 	CU_ASSERT_EQUAL(raw_last(p, PS_FRAME_ACK)->f.ack.largest, 13);
 	hostile_settle();
 }

@@ -245,6 +245,7 @@ two_pings(struct raw_peer *p)
 {
 	raw_send(p, PS_LEVEL_APP, "\x01", 1);
 	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	raw_run(&s, 2 * PS_MS_NS);
 }
 
 /* After 2^22 packets, and again 2^22 later once the first was answered. */

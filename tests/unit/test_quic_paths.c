@@ -424,6 +424,7 @@ test_counts(void)
 
 	raw_send(p, PS_LEVEL_APP, "\x01", 1);
 	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	raw_run(&s, 2 * PS_MS_NS);
 	CU_ASSERT_PTR_NOT_NULL(raw_last(p, PS_FRAME_ACK)); /* nothing was marked */
 	CU_ASSERT_PTR_NULL(raw_last(p, PS_FRAME_ACK_ECN));
 	for (size_t i = 0; i < sizeof(marks); i++) {

@@ -187,19 +187,37 @@ test_ack_times(void)
 	/* the delay is reported, in units of 8 us */
 	CU_ASSERT_EQUAL(raw_nth(p, PS_FRAME_ACK, 0)->f.ack.delay,
 		(raw_nth(p, PS_FRAME_ACK, 0)->at_ns - sent_ns) / PS_US_NS / 8);
+	/* the second one within a millisecond, with what else has come by then */
 	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	raw_run(&s, 10 * PS_MS_NS);
+	for (int i = 0; i < 6; i++)
+		raw_send(p, PS_LEVEL_APP, "\x01", 1);
 	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 1);
+	sent_ns = s.now_ns;
+	raw_run(&s, 2 * PS_MS_NS);
+	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_ACK), 2);
+	CU_ASSERT_TRUE(raw_nth(p, PS_FRAME_ACK, 1)->at_ns - sent_ns <= PS_MS_NS);
+	CU_ASSERT_EQUAL(raw_nth(p, PS_FRAME_ACK, 1)->f.ack.largest, p->next_pn[PS_LEVEL_APP] - 1);
+	/* the eighth at once; the entry that stood for the first is an old one then */
+	for (int i = 0; i < 8; i++)
+		raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 3);
 	raw_send(p, PS_LEVEL_APP, "\x01", 1);
-	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 2);
+	sent_ns = s.now_ns;
+	raw_run(&s, 23 * PS_MS_NS);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 3);
+	raw_run(&s, 7 * PS_MS_NS);
+	CU_ASSERT_EQUAL_FATAL(raw_count(p, PS_FRAME_ACK), 4);
+	CU_ASSERT_TRUE(raw_nth(p, PS_FRAME_ACK, 3)->at_ns - sent_ns <= 25 * PS_MS_NS);
 	/* out of order: at once */
 	p->next_pn[PS_LEVEL_APP] += 3;
 	raw_send(p, PS_LEVEL_APP, "\x01", 1);
-	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 3);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 5);
 	/* packets that ask for nothing get nothing, ever */
 	raw_ack(p, PS_LEVEL_APP);
 	raw_ack(p, PS_LEVEL_APP);
 	raw_run(&s, PS_SEC_NS);
-	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 3);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 5);
 	raw_server_stop(&s);
 }
 

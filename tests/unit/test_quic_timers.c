@@ -258,6 +258,7 @@ test_peer_acknowledges_nothing(void)
 		raw_peer_clear(p);
 		ping(p);
 		ping(p);
+		raw_run(&s, 2 * PS_MS_NS);
 		CU_ASSERT_TRUE(raw_count(p, PS_FRAME_ACK) > 0);
 		raw_run(&s, PS_SEC_NS);
 	}
@@ -291,6 +292,7 @@ test_late_packet_below_forgotten_ranges(void)
 	CU_ASSERT_TRUE(s.services < 20);
 	ping(p);
 	ping(p);
+	raw_run(&s, 2 * PS_MS_NS);
 	CU_ASSERT_EQUAL(raw_last(p, PS_FRAME_ACK)->f.ack.largest, 13);
 	raw_server_stop(&s);
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Penstock authors */
+
+/* When 1-RTT packets are acknowledged: RFC 9000 section 13.2. A packet of its own may wait almost
+ * as long as we promised. From the second on we wait a moment for what else the peer sends, because
+ * an acknowledgement costs as much as a packet received (section 13.2.2 leaves that to us); but
+ * never longer than until ACK_PACKETS came, fewer than the ten of an initial congestion window, so
+ * that a sender that starts is not held up. */
+
+#include "engine.h"
+
+#define ACK_PACKETS 8
+#define ACK_SOON_NS PS_MS_NS
+#define ACKS_MAX    256 /* connections served per service call */
+
+/* With two delays there are two queues, and each is in order by itself. */
+static const uint64_t delay_ns[ACK_CLASSES] = {ACK_DELAY_NS - TICK_NS, ACK_SOON_NS};
+
+static void
+file(struct ps_quic *q, struct conn *c, enum ack_class class, uint64_t due_ns)
+{
+	struct ack_queue *a = &q->acks[class];
+
+	c->ack_filed |= 1u << class;
+	a->ring[a->head & a->mask].due_ns = due_ns;
+	a->ring[a->head++ & a->mask].conn = c->slot;
+}
+
+void
+ack_owe(struct ps_quic *q, struct conn *c, bool urgent, uint64_t now_ns)
+{
+	struct space *s = &c->app;
+	enum ack_class class = s->unacked_eliciting > 1 ? ACK_SOON : ACK_LATE;
+	uint64_t due_ns = now_ns + delay_ns[class];
+
+	if (urgent || s->unacked_eliciting >= ACK_PACKETS) {
+		s->ack_due_ns = now_ns;
+		return;
+	}
+	if (due_ns >= s->ack_due_ns)
+		return;
+	s->ack_due_ns = due_ns;
+	if ((c->ack_filed >> class & 1) == 0)
+		file(q, c, class, due_ns);
+}
+
+/* An entry may be older than what is owed now: then it is filed again. */
+static void
+serve(struct ps_quic *q, struct conn *c, enum ack_class class, uint64_t now_ns)
+{
+	enum ack_class owed = c->app.unacked_eliciting > 1 ? ACK_SOON : ACK_LATE;
+
+	c->ack_filed &= ~(1u << class);
+	if (c->state == CONN_FREE || c->app.ack_due_ns == PS_NEVER)
+		return;
+	if (c->app.ack_due_ns <= now_ns)
+		conn_ready(q, c);
+	else if (owed == class)
+		file(q, c, class, c->app.ack_due_ns);
+}
+
+void
+acks_due(struct ps_quic *q, uint64_t now_ns)
+{
+	for (enum ack_class class = 0; class < ACK_CLASSES; class ++) {
+		struct ack_queue *a = &q->acks[class];
+
+		for (int i = 0; i < ACKS_MAX && a->tail != a->head; i++) {
+			if (a->ring[a->tail & a->mask].due_ns > now_ns)
+				break;
+			serve(q, &q->conns[a->ring[a->tail++ & a->mask].conn], class, now_ns);
+		}
+	}
+}
+
+uint64_t
+acks_next(const struct ps_quic *q)
+{
+	uint64_t next = PS_NEVER;
+
+	for (enum ack_class class = 0; class < ACK_CLASSES; class ++) {
+		const struct ack_queue *a = &q->acks[class];
+
+		if (a->tail != a->head)
+			next = min_u64(next, a->ring[a->tail & a->mask].due_ns);
+	}
+	return next;
+}
