@@ -4,8 +4,9 @@
 /* The catalogue of hostile input: triggers that hurt other endpoints, one row each, sent through
  * the real receive path. Every row starts with hostile_start() and ends with hostile_settle(),
  * which asserts what all of them have in common: the endpoint allocated nothing, answered at most
- * so many datagrams as it got (and a few), ran no timer wild, and in the end every slot is free
- * again. */
+ * so many datagrams as it got (and a few), ran no timer wild, took no more of the processor than a
+ * generous bound, and in the end every pool is as it was: as many connections, handshakes, TLS
+ * sessions and streams as at the start can be had at once. */
 #ifndef PS_TEST_HOSTILE_H
 #define PS_TEST_HOSTILE_H
 

@@ -197,7 +197,7 @@ row_28(void)
 	}
 	CU_ASSERT_EQUAL(s.closed, 1);
 	CU_ASSERT_TRUE(at <= 9000);
-	CU_ASSERT_PTR_NOT_NULL(raw_last(p, PS_FRAME_CONNECTION_CLOSE));
+	CU_ASSERT_TRUE(raw_closed_with(p, false, 0x132, PS_FRAME_CRYPTO));
 	hostile_settle();
 }
 
@@ -268,7 +268,7 @@ row_40(void)
 	hostile_hello(p);
 	n = ps_frame_crypto_put(frame, sizeof(frame), 0, p->io.out[0], 60);
 	raw_send(p, PS_LEVEL_HANDSHAKE, frame, n);
-	CU_ASSERT_PTR_NOT_NULL(raw_last(p, PS_FRAME_CONNECTION_CLOSE));
+	CU_ASSERT_TRUE(raw_closed_with(p, false, 0x10a, PS_FRAME_CRYPTO)); /* unexpected_message */
 	hostile_settle();
 }
 
