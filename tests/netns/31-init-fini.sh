@@ -38,28 +38,41 @@ same_as "$TMP/before.txt" "the value before the first init was not kept"
 host init -c "$CONF" --undo-after 0 >/dev/null
 ip -n "$NSS" link set srv mtu 1400
 host fini -c "$CONF" --json >"$TMP/foreign.json" || fail "fini fails after a foreign change"
-python3 -c '
-import json, sys
-d = json.load(open(sys.argv[1]))
-c = {(x["target"], x["key"]): x for x in d["changes"]}
-assert d["ok"] is True
-assert c["srv", "mtu"]["outcome"] == "foreign", c["srv", "mtu"]
-assert "1400" in c["srv", "mtu"]["why"] and "9000" in c["srv", "mtu"]["why"]
-assert c["mq", "mtu"]["outcome"] == "restored"
-' "$TMP/foreign.json" || fail "the foreign change is not told"
+rows "$TMP/foreign.json" 'd["ok"] and row("mtu", "mq")["outcome"] == "restored" and row("mtu", "mq")["state"] == "ok" and
+	row("mtu", "srv")["outcome"] == "foreign" and row("mtu", "srv")["state"] == "partial" and
+	row("mtu", "srv")["remedy"] == "ip link set dev srv mtu 9000" and
+	"1400" in row("mtu", "srv")["why"] and "9000" in row("mtu", "srv")["why"]' \
+	|| fail "the foreign change is not told"
 [ "$(mtu srv)" = 1400 ] || fail "the foreign change was not left alone"
 [ "$(mtu mq)" = 4000 ] || fail "the rest was not restored"
 no_state || fail "a state file remains"
 ip -n "$NSS" link set srv mtu 9000
 
-# An interface that is gone does not stop the others.
-host init -c "$CONF" --undo-after 0 >/dev/null || fail "init before the TAP goes"
+# An interface that is gone does not stop the others, and its settings are kept for when it is back.
+host init -c "$CONF" --undo-after 0 --json >"$TMP/init.json" || fail "init before the TAP goes"
+rows "$TMP/init.json" 'd["ok"] and row("mtu", "mq")["outcome"] == "changed"' || fail "init's JSON"
+ip -n "$NSS" link set mq down name away
+host fini -c "$CONF" --json >"$TMP/gone.json" 2>/dev/null && fail "fini is content when an interface is gone"
+rows "$TMP/gone.json" 'not d["ok"] and row("mtu", "mq")["outcome"] == "gone" and "--forget" in row("mtu", "mq")["remedy"] and
+	row("mtu", "srv")["outcome"] == "restored"' || fail "the TAP is not named"
+[ "$(mtu srv)" = 9000 ] || fail "the other interface was not restored"
+ip -n "$NSS" link set away name mq
+ip -n "$NSS" link set mq up
+host fini -c "$CONF" >"$TMP/back.txt" || fail "fini fails when the interface is back"
+same_as "$TMP/before.txt" "an interface that was gone for a while is not restored"
+no_state || fail "a state file remains after the interface came back"
+
+# It does not come back.
+host init -c "$CONF" --undo-after 0 >/dev/null || fail "init before the TAP goes for good"
 stop "$PID"
 wait_for 5 eval '! ip -n "$NSS" link show mq >/dev/null 2>&1' || fail "the TAP stays"
-host fini -c "$CONF" >"$TMP/gone.txt" || fail "fini fails when an interface is gone"
-grep -q '^foreign *mq mtu: it is not there any more' "$TMP/gone.txt" || fail "the TAP is not named"
+host fini -c "$CONF" >"$TMP/gone.txt" 2>&1 && fail "fini forgets by itself"
+grep -q '^gone *mtu *mq *it is not there any more; before init it was 4000' "$TMP/gone.txt" || fail "the TAP is not named"
+grep -q 'mtu' "$STATE/$INSTANCE.state" || fail "its settings are not kept"
+host fini -c "$CONF" --forget >"$TMP/gone.txt" || fail "fini --forget"
+grep -q '^forgotten *mtu *mq' "$TMP/gone.txt" || fail "what is forgotten is not said"
 [ "$(mtu srv)" = 9000 ] || fail "the other interface was not restored"
-no_state || fail "a state file remains after an interface went"
+no_state || fail "a state file remains after fini --forget"
 
 # So does no physical function that is gone, and its rules with it.
 host init -c "$CONF" --undo-after 0 >/dev/null || fail "init before the PF goes"

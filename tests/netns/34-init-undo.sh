@@ -33,7 +33,9 @@ has_no_program || fail "the killed penstock's program stays"
 # Confirmed: it stays. The second deadline is far enough away for a slow machine.
 host init -c "$CONF" --undo-after 0.25 >"$TMP/init.txt" || fail "init"
 grep -q 'taken back in 0.25 minutes unless penstock confirm' "$TMP/init.txt" || fail "no warning"
-host confirm -c "$CONF" | grep -q '^kept: ' || fail "confirm does not confirm"
+host confirm -c "$CONF" --json >"$TMP/confirm.json" || fail "confirm does not confirm"
+rows "$TMP/confirm.json" 'd["ok"] and d["text"].startswith("kept: ") and row("mtu", "srv")["outcome"] == "kept"' \
+	|| fail "confirm does not say what it keeps"
 host confirm -c "$CONF" | grep -q '^nothing waits' || fail "a second confirm does something"
 sleep 17
 [ "$(mtu srv)" = 1500 ] || fail "taken back although confirmed"

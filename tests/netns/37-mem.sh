@@ -50,6 +50,7 @@ print("pool", pool, "bytes", taken)
 open(os.path.dirname(sys.argv[1]) + "/pool", "w").write(str(taken))
 PY
 stop "$PENSTOCK_PID"
+rows "$TMP/mem.json" 'row("hugepages", "")["state"] == "skip"' || fail "mem has no rows"
 
 # The same port in huge pages: the item for its packet buffers.
 sed 's/^memory = .*/memory = huge/' "$TMP/penstock.ini" >"$TMP/huge.ini"

@@ -71,6 +71,23 @@ same_as() {
 	diff "$1" "$TMP/now.txt" >"$TMP/diff.log" || fail "$2"
 }
 
+# rows FILE EXPRESSION: the object that a host command prints with --json is as all are, and the
+# expression over it, d, and its rows, row(NAME, SUBJECT), is true.
+rows() {
+	python3 - "$@" <<'PY'
+import json, sys
+d = json.load(open(sys.argv[1]))
+keys = {"name", "subject", "state", "why", "remedy"}
+assert {"name", "steps", "ok", "text"} <= set(d), set(d)
+for r in d["steps"]:
+    assert keys <= set(r) <= keys | {"init", "outcome"}, r
+    assert r["state"] in ("ok", "not", "partial", "skip"), r
+    assert r["why"] and (r["remedy"] or r["state"] != "not"), r
+row = lambda name, subject: [r for r in d["steps"] if (r["name"], r["subject"]) == (name, subject)][0]
+assert eval("(" + sys.argv[2] + ")"), json.dumps(d, indent=1)
+PY
+}
+
 state_files() { ls "$STATE" | grep -v '\.lock$'; }
 no_state() { [ -z "$(state_files)" ]; }
 
