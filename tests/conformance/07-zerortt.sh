@@ -7,5 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-run_case aioquic 40 250-300 "$BASE" "version handshakes=1 full-handshakes=1 early-data" --early-data
+for client in ngtcp2 quinn quicgo aioquic quiche; do
+	run_case $client 40 250-300 "$BASE" "version handshakes=1 full-handshakes=1 early-data" --early-data
+done
 end_case

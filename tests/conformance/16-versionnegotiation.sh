@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 #
-# A client that begins with an unknown version is told ours, under its own connection ids, and goes
-# on with version 1.
+# A client that begins with a version of QUIC that we do not speak, a reserved one, a draft (quinn) or
+# version 2 (quic-go), is told ours, under its own connection ids, and goes on with version 1.
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-run_case aioquic 10 400-500 "$BASE" "negotiation" --unknown-version
+for client in ngtcp2 quinn quicgo aioquic quiche; do
+	run_case $client 10 400-500 "$BASE" "negotiation" --unknown-version
+done
 end_case

@@ -43,14 +43,7 @@ start_bed() {
 
 # has CLIENT: sets PROGRAM; false (and a row that says so) when it cannot be had here.
 has() {
-	case $1 in
-	ngtcp2) PROGRAM=$NGTCP2 ;;
-	quinn) PROGRAM=$QUINN ;;
-	quicgo) PROGRAM=$QUICGO ;;
-	aioquic) PROGRAM=$AIOQUIC ;;
-	quiche) PROGRAM=$QUICHE ;;
-	agave) PROGRAM=$AGAVE ;;
-	esac
+	program_of "$1"
 	local why code
 	why=$( (trap - EXIT; "need_$1") 2>&1) && return
 	code=$?
@@ -107,21 +100,12 @@ end_relay() {
 	wait "$RELAY_PID"
 }
 
-# sources CLIENT COUNT SIZES: what makes a client send these transactions.
-sources() {
-	case $1 in
-	ngtcp2 | quinn) echo "--seed 7 --sizes $3 --idle 60" ;;
-	*)
-		transactions "$2" --seed 7 --sizes "$3"
-		echo "--from-file $TMP/transactions"
-		;;
-	esac
-}
-
 # run_case CLIENT COUNT SIZES "RELAY OPTIONS" "RULES" [CLIENT OPTIONS...]
 run_case() {
-	local name=$1 count=$2 sizes=$3 link=$4 rules=$5 begun ms kbps facts closed
+	local name=$1 count=$2 sizes=$3 link=$4 rules=$5 begun ms kbps facts closed idle=
 	shift 5
+	# long enough for black holes
+	case $name in ngtcp2 | quinn) idle="--idle 60" ;; esac
 	has "$name" || return 0
 	rm -f "$TMP/keys"
 	# shellcheck disable=SC2086
@@ -130,7 +114,7 @@ run_case() {
 	begun=$(date +%s%N)
 	# shellcheck disable=SC2046
 	in_client env SSLKEYLOGFILE="$TMP/keys" timeout 100 "$PROGRAM" --host $RELAY_ADDR --port $TPU_PORT \
-		--count "$count" --timeout 90 --connections $CONNECTIONS $(sources "$name" "$count" "$sizes") "$@" \
+		--count "$count" --timeout 90 --connections $CONNECTIONS $(sources "$name" "$count" --seed 7 --sizes "$sizes") $idle "$@" \
 		>"$TMP/client.out" 2>"$TMP/client.log"
 	CLIENT_CODE=$?
 	ms=$((($(date +%s%N) - begun) / 1000000))

@@ -4,9 +4,5 @@
 #
 # quic-go with Go's TLS, whose ClientHello with a post-quantum key share takes two packets.
 
-. "$(dirname "$0")/lib.sh"
-need_bed
-need_ngtcp2
-need_quicgo
-foreign_client "$QUICGO"
-pass "quic-go: $FOREIGN"
+. "$(dirname "$0")/cases.sh"
+all_cases quicgo

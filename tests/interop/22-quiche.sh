@@ -4,9 +4,5 @@
 #
 # quiche with BoringSSL, which cargo builds through cmake.
 
-. "$(dirname "$0")/lib.sh"
-need_bed
-need_ngtcp2
-need_quiche
-foreign_client "$QUICHE"
-pass "quiche: $FOREIGN"
+. "$(dirname "$0")/cases.sh"
+all_cases quiche

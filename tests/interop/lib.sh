@@ -16,17 +16,19 @@ QUICGO=$BUILD/interop/tpu_client_quicgo
 AIOQUIC_VENV=$BUILD/interop/aioquic
 AIOQUIC=$BUILD/interop/tpu_client_aioquic
 QUICHE=$BUILD/cargo-quiche/release/tpu_client_quiche
-AGAVE=$BUILD/cargo-agave/release/tpu_client_agave
+AGAVE_OUT=${CARGO_HOME:-$HOME/.cargo}/penstock-agave
+AGAVE=$AGAVE_OUT/release/tpu_client_agave
 TPU_PORT=8009
 CHECK_COUNT=0
+CHECK_PID=
 
 need_ngtcp2() {
 	[ -x "$NGTCP2" ] && [ -x "$FEED_CHECK" ] \
 		|| skip "$NGTCP2 is not built; apt-get install libngtcp2-dev libngtcp2-crypto-gnutls-dev libsodium-dev && ninja -C $BUILD"
 }
 
-# cargo_client NAME OUT: crates that cannot be had are a reason to skip; a client that does not
-# build is a failure.
+# cargo_client NAME OUT: crates that cannot be had, and a compiler too old for them, are reasons to
+# skip; a client that does not build is a failure.
 cargo_client() {
 	local manifest=$INTEROP_DIR/$1/Cargo.toml log
 	command -v cargo >/dev/null || skip "needs cargo"
@@ -34,6 +36,8 @@ cargo_client() {
 		|| skip "cargo cannot fetch what the $1 client needs: $(echo "$log" | tail -n 1)"
 	log=$(CARGO_TARGET_DIR=$2 cargo build --release --locked --offline -j2 --bins --examples \
 		--manifest-path "$manifest" 2>&1) || {
+		! grep -qE "is not supported by the following|edition2024|newer version of Cargo" <<<"$log" \
+			|| skip "$(rustc --version) is too old for the $1 client"
 		echo "$log" | tail -n 20
 		fail "the $1 client does not build"
 	}
@@ -41,13 +45,8 @@ cargo_client() {
 
 need_quinn() { cargo_client quinn "$CARGO_OUT"; }
 
-# More than ten minutes to build on two processors, so only where asked for, or where it was built
-# before.
-need_agave() {
-	[ -n "${PENSTOCK_AGAVE:-}" ] || [ -x "$AGAVE" ] \
-		|| skip "500 crates take long to build: PENSTOCK_AGAVE=1 asks for it"
-	cargo_client agave "$BUILD/cargo-agave"
-}
+# Its 500 crates are built once for all build directories.
+need_agave() { cargo_client agave "$AGAVE_OUT"; }
 
 need_quiche() {
 	[ -x "$QUICHE" ] || command -v cmake >/dev/null || skip "BoringSSL needs cmake; apt-get install cmake"
@@ -96,11 +95,13 @@ start_check() {
 
 # What no honest client may be: closed because its packets moved nothing. Counted since the start.
 no_progress() { top_value closed_no_progress; }
+all_progress() { [ "$(no_progress)" = 0 ] || fail "closed_no_progress counts \"$(no_progress)\""; }
 
 # Exactly the expected transactions were in the feed.
 end_check() {
 	wait "$CHECK_PID" || fail "the feed is not what was sent: $(cat "$TMP/check.out")"
-	[ "$(no_progress)" = 0 ] || fail "closed_no_progress counts \"$(no_progress)\""
+	CHECK_PID=
+	all_progress
 }
 
 # client PROGRAM ARGS...: result in $CLIENT_CODE and $TMP/client.out
@@ -144,27 +145,27 @@ transactions() {
 	"$NGTCP2" --dump --count "$count" "$@" >"$TMP/transactions"
 }
 
-# foreign_client PROGRAM: what every client that reads its transactions from a file must see.
-foreign_client() {
-	local program=$1 connections
-	start_tpu
-	transactions 10000 --seed 5
-	for connections in 1 4; do
-		start_check 10000 --seed 5
-		client_sends_all "$program" --count 10000 --from-file "$TMP/transactions" --connections $connections
-		end_check
-		[ "$(field keys "$TMP/check.out")" -eq 10000 ] || fail "records without the client's key: $(cat "$TMP/check.out")"
-	done
-	transactions 1000 --large --sizes 4096-4096
-	start_check 1000 --large --sizes 4096-4096
-	client_sends_all "$program" --count 1000 --from-file "$TMP/transactions"
-	end_check
-	client "$program" --alpn h3 --count 1 --from-file "$TMP/transactions"
-	client_closed transport $((0x178))
-	client "$program" --cert none --count 1 --from-file "$TMP/transactions"
-	client_closed transport $((0x174))
-	client "$program" --empty --count 0
-	client_closed application 5
-	still_serves
-	FOREIGN="10,000 transactions over 1 and 4 connections, 1,000 of 4,096 bytes, closes 0x178, 0x174 and 5"
+# sources CLIENT COUNT [ARGS...]: options that make a client send these transactions.
+sources() {
+	local name=$1
+	shift
+	case $name in
+	ngtcp2 | quinn) echo "${*:2}" ;;
+	*)
+		transactions "$@"
+		echo "--from-file $TMP/transactions"
+		;;
+	esac
+}
+
+# program_of CLIENT: sets PROGRAM, which need_CLIENT builds.
+program_of() {
+	case $1 in
+	ngtcp2) PROGRAM=$NGTCP2 ;;
+	quinn) PROGRAM=$QUINN ;;
+	quicgo) PROGRAM=$QUICGO ;;
+	aioquic) PROGRAM=$AIOQUIC ;;
+	quiche) PROGRAM=$QUICHE ;;
+	agave) PROGRAM=$AGAVE ;;
+	esac
 }

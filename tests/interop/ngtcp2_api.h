@@ -6,6 +6,7 @@
 #define PS_NGTCP2_API_H
 
 #include <ngtcp2/ngtcp2.h>
+#include <stdint.h>
 
 #if NGTCP2_VERSION_NUM < 0x010000
 
@@ -16,6 +17,7 @@
 #define ngtcp2_ccerr_set_tls_alert         ngtcp2_connection_close_error_set_transport_error_tls_alert
 #define ngtcp2_ccerr_set_application_error ngtcp2_connection_close_error_set_application_error
 
+#define ngtcp2_conn_tls_early_data_rejected ngtcp2_conn_early_data_rejected
 #define ngtcp2_conn_decode_and_set_remote_transport_params                                         \
 	ngtcp2_conn_decode_remote_transport_params
 #define ngtcp2_transport_params_decode(params, data, len)                                          \
@@ -34,12 +36,29 @@ peer_close(ngtcp2_conn *conn)
 	return e;
 }
 
+static inline int
+set_early(ngtcp2_conn *conn, const ngtcp2_transport_params *params)
+{
+	ngtcp2_conn_set_early_remote_transport_params(conn, params);
+	return 0;
+}
+
 #else
 
 static inline ngtcp2_ccerr
 peer_close(ngtcp2_conn *conn)
 {
 	return *ngtcp2_conn_get_ccerr(conn);
+}
+
+static inline int
+set_early(ngtcp2_conn *conn, const ngtcp2_transport_params *params)
+{
+	uint8_t buf[256];
+	ngtcp2_ssize n = ngtcp2_transport_params_encode(buf, sizeof(buf), params);
+
+	return n < 0 ? (int)n
+		     : ngtcp2_conn_decode_and_set_0rtt_transport_params(conn, buf, (size_t)n);
 }
 
 #endif

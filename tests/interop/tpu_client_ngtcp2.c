@@ -5,7 +5,7 @@
  * unidirectional stream, through Debian's ngtcp2 with GnuTLS. Exit code 0 when every stream was
  * acknowledged, 1 when not, 2 for usage. */
 #include "client_cert.h"
-#include "tpu_conn.h"
+#include "tpu_tls.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +25,8 @@ struct run {
 	struct client cl;
 	enum client_cert cert;
 	unsigned connections;
-	bool dump, expect_close;
+	bool dump, expect_close, early_data;
+	gnutls_datum_t ticket;
 	struct special specials[SPECIALS_MAX];
 	struct tpu_conn *conn[CONNECTIONS_MAX];
 	struct pollfd poll[CONNECTIONS_MAX];
@@ -48,6 +49,8 @@ static const char usage[] =
 	"  --empty          first send an empty stream\n"
 	"  --bytes-beyond-window N  first send a stream N bytes longer than the peer allows\n"
 	"  --key-update-every N  update keys after each N acknowledged streams\n"
+	"  --unknown-version  begin with a reserved version\n"
+	"  --early-data     with a ticket of another server\n"
 	"  --timeout S      give up after S seconds (60)\n"
 	"  --idle S         a connection that hears nothing for S seconds is lost (10)\n"
 	"  --dump           write the transactions to stdout, each after its u32 length\n";
@@ -139,6 +142,8 @@ enum {
 	OPT_LARGE,
 	OPT_DUMP,
 	OPT_KEY_UPDATE,
+	OPT_UNKNOWN,
+	OPT_EARLY,
 };
 
 static const struct option options[] = {{"host", 1, NULL, OPT_HOST}, {"port", 1, NULL, OPT_PORT},
@@ -149,7 +154,8 @@ static const struct option options[] = {{"host", 1, NULL, OPT_HOST}, {"port", 1,
 	{"bytes-beyond-window", 1, NULL, OPT_BEYOND}, {"idle", 1, NULL, OPT_IDLE},
 	{"cipher", 1, NULL, OPT_CIPHER}, {"timeout", 1, NULL, OPT_TIMEOUT},
 	{"large", 0, NULL, OPT_LARGE}, {"key-update-every", 1, NULL, OPT_KEY_UPDATE},
-	{"dump", 0, NULL, OPT_DUMP}, {NULL, 0, NULL, 0}};
+	{"dump", 0, NULL, OPT_DUMP}, {"unknown-version", 0, NULL, OPT_UNKNOWN},
+	{"early-data", 0, NULL, OPT_EARLY}, {NULL, 0, NULL, 0}};
 
 static const char *
 ciphers_of(const char *name)
@@ -219,6 +225,12 @@ apply_option(struct run *r, int opt, const char *arg)
 		return ok;
 	case OPT_KEY_UPDATE:
 		return parse_number(arg, 1, UINT64_MAX, &cl->key_update_every);
+	case OPT_UNKNOWN:
+		cl->unknown_version = true;
+		return true;
+	case OPT_EARLY:
+		r->early_data = true;
+		return true;
 	case OPT_LARGE:
 		cl->gen.large = true;
 		return true;
@@ -369,8 +381,12 @@ run(struct run *r)
 
 	if (rc == 0)
 		rc = client_cert_load(r->cl.cred, r->cert, r->cl.gen.seed);
+	if (rc == 0 && r->early_data) {
+		rc = tpu_tls_ticket(r->cl.cred, &r->ticket);
+		r->cl.ticket = &r->ticket;
+	}
 	if (rc != 0) {
-		fprintf(stderr, "client certificate: %s\n", gnutls_strerror(rc));
+		fprintf(stderr, "client certificate or ticket: %s\n", gnutls_strerror(rc));
 		return 1;
 	}
 	for (; opened < r->connections; opened++) {
@@ -385,6 +401,7 @@ run(struct run *r)
 	for (unsigned i = 0; i < opened; i++)
 		tpu_conn_close(r->conn[i]);
 	gnutls_certificate_free_credentials(r->cl.cred);
+	gnutls_free(r->ticket.data);
 	report(&r->cl);
 	return r->cl.acked == r->cl.count + r->cl.n_specials ? 0 : 1;
 }

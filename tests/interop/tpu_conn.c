@@ -4,32 +4,28 @@
 #include "tpu_conn.h"
 
 #include "ngtcp2_api.h"
+#include "tpu_params.h"
+#include "tpu_tls.h"
 
-#include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <gnutls/crypto.h>
-#include <ngtcp2/ngtcp2_crypto.h>
-#include <ngtcp2/ngtcp2_crypto_gnutls.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PACKET_BYTES   1500
-#define READS_PER_RUN  256
-#define WRITES_PER_RUN 64
-#define READY_STREAMS  32   /* opened ahead: a packet holds up to ten */
-#define OPEN_STREAMS   8192 /* bound of our own memory, the peer's credit may be 2^60 */
-#define CID_BYTES      8
-#define VARINT_MAX     ((1ull << 62) - 1)
-#define QUOTE(x)       #x
-#define STR(x)         QUOTE(x) /* of what the name expands to */
+#define PACKET_BYTES     1500
+#define READS_PER_RUN    256
+#define WRITES_PER_RUN   64
+#define READY_STREAMS    32   /* opened ahead: a packet holds up to ten */
+#define OPEN_STREAMS     8192 /* bound of our own memory, the peer's credit may be 2^60 */
+#define CID_BYTES        8
+#define RESERVED_VERSION 0x1a2a3a4au
 
 struct stream {
 	LIST_ENTRY(stream) link;
-	int64_t id;
+	int64_t id; /* below 0: the early stream was not taken, it has to be opened again */
 	uint64_t index;
 	bool special;
 	size_t len, sent;
@@ -54,10 +50,6 @@ struct tpu_conn {
 	size_t packet_len; /* not 0: the socket was full, send this first */
 };
 
-/* The peer's real stream window; set while its transport parameters are decoded. */
-static uint64_t peer_stream_window;
-static uint64_t window_excess;
-
 uint64_t
 clock_ns(void)
 {
@@ -65,32 +57,6 @@ clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * NGTCP2_SECONDS + (uint64_t)ts.tv_nsec;
-}
-
-/* Stands in front of the library's function for its crypto helper, to make an endpoint that honours
- * flow control break it: the window is raised by what --bytes-beyond-window asks for. */
-int
-ngtcp2_conn_decode_and_set_remote_transport_params(
-	ngtcp2_conn *conn, const uint8_t *data, size_t datalen)
-{
-	int (*real)(ngtcp2_conn *, const uint8_t *, size_t);
-	ngtcp2_transport_params params;
-	uint8_t buf[512];
-	ngtcp2_ssize n;
-
-	*(void **)&real = dlsym(RTLD_NEXT, STR(ngtcp2_conn_decode_and_set_remote_transport_params));
-	if (!real)
-		return NGTCP2_ERR_INTERNAL;
-	if (ngtcp2_transport_params_decode(&params, data, datalen) != 0)
-		return real(conn, data, datalen);
-	peer_stream_window = params.initial_max_stream_data_uni;
-	if (window_excess == 0)
-		return real(conn, data, datalen);
-	params.initial_max_stream_data_uni += window_excess;
-	if (params.initial_max_data <= VARINT_MAX - window_excess)
-		params.initial_max_data += window_excess;
-	n = ngtcp2_transport_params_encode(buf, sizeof(buf), &params);
-	return n < 0 ? (int)n : real(conn, buf, (size_t)n);
 }
 
 bool
@@ -173,12 +139,32 @@ on_stream_close(ngtcp2_conn *conn, uint32_t flags, int64_t stream_id, uint64_t a
 	return 0;
 }
 
+/* The library has forgotten the early streams, when the server did not take them. */
+static int
+early_rejected(struct tpu_conn *c)
+{
+	struct stream *s;
+
+	c->n_ready = 0;
+	LIST_FOREACH(s, &c->open, link)
+	{
+		c->cl->bytes -= s->sent;
+		c->cl->sent -= s->sent == s->len;
+		s->sent = 0;
+		s->id = -1;
+		c->ready[c->n_ready++] = s;
+	}
+	return ngtcp2_conn_tls_early_data_rejected(c->quic);
+}
+
 static int
 on_handshake_completed(ngtcp2_conn *conn, void *user_data)
 {
 	struct tpu_conn *c = user_data;
 
 	(void)conn;
+	if (c->cl->ticket && early_rejected(c) != 0)
+		return NGTCP2_ERR_CALLBACK_FAILURE;
 	c->handshaken = true;
 	c->cl->handshakes++;
 	snprintf(c->cl->cipher, sizeof(c->cl->cipher), "%s",
@@ -241,38 +227,8 @@ open_socket(struct tpu_conn *c)
 	return 0;
 }
 
-/* The server name is that of Solana's own clients. */
 static int
-open_tls(struct tpu_conn *c)
-{
-	char priority[256];
-	gnutls_datum_t alpn = {(unsigned char *)c->cl->alpn, (unsigned)strlen(c->cl->alpn)};
-	char addr[INET_ADDRSTRLEN], name[64];
-	int rc = gnutls_init(&c->tls, GNUTLS_CLIENT);
-
-	snprintf(priority, sizeof(priority),
-		"NORMAL:-VERS-ALL:+VERS-TLS1.3:-CIPHER-ALL:%s:-GROUP-ALL:+GROUP-X25519:"
-		"%%DISABLE_TLS13_COMPAT_MODE",
-		c->cl->ciphers);
-	if (rc == 0)
-		rc = gnutls_priority_set_direct(c->tls, priority, NULL);
-	if (rc == 0 && ngtcp2_crypto_gnutls_configure_client_session(c->tls) != 0)
-		rc = GNUTLS_E_INTERNAL_ERROR;
-	if (rc == 0)
-		rc = gnutls_alpn_set_protocols(c->tls, &alpn, 1, 0);
-	if (rc == 0)
-		rc = gnutls_credentials_set(c->tls, GNUTLS_CRD_CERTIFICATE, c->cl->cred);
-	if (rc != 0)
-		return rc;
-	inet_ntop(AF_INET, &c->cl->peer.sin_addr, addr, sizeof(addr));
-	snprintf(name, sizeof(name), "%s.%u.sol", addr, ntohs(c->cl->peer.sin_port));
-	c->ref = (ngtcp2_crypto_conn_ref){.get_conn = conn_of_ref, .user_data = c};
-	gnutls_session_set_ptr(c->tls, &c->ref);
-	return gnutls_server_name_set(c->tls, GNUTLS_NAME_DNS, name, strlen(name));
-}
-
-static int
-open_quic(struct tpu_conn *c)
+open_quic(struct tpu_conn *c, uint32_t version)
 {
 	static const ngtcp2_callbacks callbacks = {
 		.client_initial = ngtcp2_crypto_client_initial_cb,
@@ -303,13 +259,26 @@ open_quic(struct tpu_conn *c)
 	settings.handshake_timeout = c->cl->timeout_ns;
 	ngtcp2_transport_params_default(&params);
 	params.max_idle_timeout = c->cl->idle_ns;
-	rc = ngtcp2_conn_client_new(&c->quic, &dcid, &scid, &c->path, NGTCP2_PROTO_VER_V1,
-		&callbacks, &settings, &params, NULL, c);
+	rc = ngtcp2_conn_client_new(
+		&c->quic, &dcid, &scid, &c->path, version, &callbacks, &settings, &params, NULL, c);
 	if (rc != 0)
 		return rc;
 	ngtcp2_conn_set_tls_native_handle(c->quic, c->tls);
 	ngtcp2_conn_set_keep_alive_timeout(c->quic, NGTCP2_SECONDS);
-	return 0;
+	return c->cl->ticket ? tpu_params_set_early(c->quic) : 0;
+}
+
+static const char *
+open_session(struct tpu_conn *c, uint32_t version)
+{
+	int rc;
+
+	c->ref = (ngtcp2_crypto_conn_ref){.get_conn = conn_of_ref, .user_data = c};
+	rc = tpu_tls_open(&c->tls, c->cl, &c->ref);
+	if (rc != 0)
+		return gnutls_strerror(rc);
+	rc = open_quic(c, version);
+	return rc == 0 ? NULL : ngtcp2_strerror(rc);
 }
 
 struct tpu_conn *
@@ -329,15 +298,9 @@ tpu_conn_open(struct client *cl)
 	}
 	rc = open_socket(c);
 	why = strerror(-rc);
-	if (rc == 0) {
-		rc = open_tls(c);
-		why = gnutls_strerror(rc);
-	}
-	if (rc == 0) {
-		rc = open_quic(c);
-		why = ngtcp2_strerror(rc);
-	}
 	if (rc == 0)
+		why = open_session(c, cl->unknown_version ? RESERVED_VERSION : NGTCP2_PROTO_VER_V1);
+	if (!why)
 		return c;
 fail:
 	fprintf(stderr, "cannot open a connection: %s\n", why);
@@ -418,6 +381,22 @@ fail_conn(struct tpu_conn *c, int liberr)
 		send_close(c, &e);
 }
 
+/* The server told that it does not speak what we began with. */
+static void
+begin_again(struct tpu_conn *c)
+{
+	const char *why;
+
+	ngtcp2_conn_del(c->quic);
+	gnutls_deinit(c->tls);
+	c->quic = NULL;
+	c->tls = NULL;
+	why = open_session(c, NGTCP2_PROTO_VER_V1);
+	c->dead = why != NULL;
+	if (why)
+		fprintf(stderr, "cannot begin again: %s\n", why);
+}
+
 static void
 read_packets(struct tpu_conn *c)
 {
@@ -434,7 +413,9 @@ read_packets(struct tpu_conn *c)
 		if (n < 0)
 			return;
 		rc = ngtcp2_conn_read_pkt(c->quic, &c->path, &pi, buf, (size_t)n, clock_ns());
-		if (rc != 0)
+		if (rc == NGTCP2_ERR_RECV_VERSION_NEGOTIATION)
+			begin_again(c);
+		else if (rc != 0)
 			fail_conn(c, rc);
 	}
 }
@@ -442,8 +423,16 @@ read_packets(struct tpu_conn *c)
 static void
 open_streams(struct tpu_conn *c)
 {
-	while (c->n_ready < READY_STREAMS && c->n_open < OPEN_STREAMS && c->handshaken &&
-		!client_exhausted(c->cl) && ngtcp2_conn_get_streams_uni_left(c->quic) > 0) {
+	unsigned limit = c->handshaken ? OPEN_STREAMS : c->cl->ticket ? EARLY_STREAMS : 0;
+
+	for (unsigned i = 0; i < c->n_ready; i++) {
+		struct stream *s = c->ready[i];
+
+		if (s->id < 0 && ngtcp2_conn_open_uni_stream(c->quic, &s->id, s) != 0)
+			return;
+	}
+	while (c->n_ready < READY_STREAMS && c->n_open < limit && !client_exhausted(c->cl) &&
+		ngtcp2_conn_get_streams_uni_left(c->quic) > 0) {
 		struct stream *s = client_next(c->cl);
 
 		LIST_INSERT_HEAD(&c->open, s, link);
@@ -483,6 +472,10 @@ write_packet(struct tpu_conn *c, uint64_t now)
 		ngtcp2_ssize taken = -1, n;
 		uint32_t flags = 0;
 
+		if (s && s->id < 0) {
+			at++;
+			continue;
+		}
 		if (s) {
 			vec = (ngtcp2_vec){s->data + s->sent, s->len - s->sent};
 			flags = NGTCP2_WRITE_STREAM_FLAG_MORE | NGTCP2_WRITE_STREAM_FLAG_FIN;

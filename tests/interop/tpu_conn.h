@@ -37,6 +37,8 @@ struct client {
 	uint64_t timeout_ns, idle_ns;
 	uint64_t key_update_every; /* streams of a connection; 0: never */
 	FILE *acked_log;
+	bool unknown_version;         /* begin with a reserved version */
+	const gnutls_datum_t *ticket; /* of another server, for early data; or NULL */
 
 	uint64_t sent, acked, bytes; /* streams, streams, their bytes */
 	unsigned handshakes, retries, key_updates;

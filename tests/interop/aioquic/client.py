@@ -21,8 +21,7 @@ from aioquic.quic.connection import QuicConnection
 from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
 from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ed25519
 
 OPEN_STREAMS = 16  # it takes turns between them, and a stream should end soon after its first byte
 UNKNOWN_VERSION = 0x1A2A3A4A
@@ -41,7 +40,7 @@ def parse():
     p.add_argument("--from-file", help="transactions, each after its little-endian u32 length")
     p.add_argument("--connections", type=int, default=1)
     p.add_argument("--alpn", default="solana-tpu")
-    p.add_argument("--cert", choices=["none", "ed25519", "rsa", "ecdsa"], default="ed25519")
+    p.add_argument("--cert", default="ed25519", help="none, ed25519 or a PEM file: certificates, key")
     p.add_argument("--cipher", choices=CIPHERS, help="offer this one only")
     p.add_argument("--key-update-every", type=int, default=0, help="acknowledged streams")
     p.add_argument("--unknown-version", action="store_true", help="begin with a reserved version")
@@ -62,24 +61,19 @@ def read_transactions(path, count):
             yield f.read(length)
 
 
-def certificate(kind):
-    if kind == "rsa":
-        key = rsa.generate_private_key(65537, 2048)
-    elif kind == "ecdsa":
-        key = ec.generate_private_key(ec.SECP256R1())
-    else:
-        key = ed25519.Ed25519PrivateKey.generate()
+def certificate():
+    key = ed25519.Ed25519PrivateKey.generate()
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Solana node")])
     now = datetime.datetime.now(datetime.timezone.utc)
     day = datetime.timedelta(days=1)
     builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now - day, now + day)
-    return builder.sign(key, None if kind == "ed25519" else hashes.SHA256()), key
+    return builder.sign(key, None), key
 
 
 def foreign_ticket(args):
     """A session ticket, which allows early data, of a server in this process."""
     tickets, stored = [], {}
-    certified = certificate("ed25519")
+    certified = certificate()
     server_config = QuicConfiguration(is_client=False, alpn_protocols=[args.alpn],
                                       certificate=certified[0], private_key=certified[1])
     client_config = QuicConfiguration(alpn_protocols=[args.alpn], verify_mode=ssl.CERT_NONE,
@@ -136,7 +130,7 @@ class Run:
 
 
 class Client:
-    def __init__(self, run, identity):
+    def __init__(self, run):
         args = run.args
         self.run = run
         self.peer = (args.host, args.port)
@@ -147,8 +141,10 @@ class Client:
             alpn_protocols=[args.alpn], verify_mode=ssl.CERT_NONE, idle_timeout=args.timeout,
             server_name=server_name(args), secrets_log_file=run.secrets,
             cipher_suites=[CIPHERS[args.cipher]] if args.cipher else None)
-        if identity:
-            config.certificate, config.private_key = identity
+        if args.cert == "ed25519":
+            config.certificate, config.private_key = run.identity
+        elif args.cert != "none":
+            config.load_cert_chain(args.cert)
         if args.early_data:
             config.session_ticket = foreign_ticket(args)
         if args.unknown_version:
@@ -259,8 +255,8 @@ def main():
     run = Run(args)
     path = os.environ.get("SSLKEYLOGFILE")
     run.secrets = open(path, "a") if path else None
-    identity = None if args.cert == "none" else certificate(args.cert)
-    clients = [Client(run, identity) for _ in range(args.connections)]
+    run.identity = certificate()
+    clients = [Client(run) for _ in range(args.connections)]
     loop(run, clients)
     for c in clients:
         c.end()

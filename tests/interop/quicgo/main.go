@@ -38,7 +38,7 @@ type options struct {
 	port, connections          int
 	count                      uint64
 	timeout                    time.Duration
-	empty                      bool
+	empty, early, unknown      bool
 }
 
 type report struct {
@@ -64,8 +64,8 @@ type client struct {
 
 func usage() {
 	fmt.Fprintln(os.Stderr, `usage: tpu_client_quicgo --host ADDR --port PORT --count N --from-file FILE [--connections C]
-    [--alpn A] [--cert none|ed25519] [--empty] [--timeout S]
-FILE holds the transactions, each after its little-endian u32 length; the first N are sent`)
+    [--alpn A] [--cert none|ed25519|PEM] [--empty] [--early-data] [--unknown-version] [--timeout S]
+PEM is a file with certificates and their key; FILE holds the transactions, each after its little-endian u32 length; the first N are sent`)
 	os.Exit(2)
 }
 
@@ -82,10 +82,12 @@ func parse() options {
 	f.StringVar(&o.alpn, "alpn", "solana-tpu", "")
 	f.StringVar(&o.cert, "cert", "ed25519", "")
 	f.BoolVar(&o.empty, "empty", false, "")
+	f.BoolVar(&o.early, "early-data", false, "")
+	f.BoolVar(&o.unknown, "unknown-version", false, "")
 	f.IntVar(&seconds, "timeout", 60, "")
 	if f.Parse(os.Args[1:]) != nil || f.NArg() > 0 || net.ParseIP(o.host) == nil ||
 		o.port < 1 || o.port > 65535 || o.connections < 1 || seconds < 1 ||
-		(o.cert != "none" && o.cert != "ed25519") || (o.count > 0 && o.fromFile == "") {
+		(o.count > 0 && o.fromFile == "") {
 		usage()
 	}
 	o.timeout = time.Duration(seconds) * time.Second
@@ -125,6 +127,14 @@ func certificate() (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}, err
 }
 
+func (c *client) identity() (*tls.Certificate, error) {
+	if c.cert == "ed25519" {
+		return certificate()
+	}
+	cert, err := tls.LoadX509KeyPair(c.cert, c.cert)
+	return &cert, err
+}
+
 func (c *client) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{
 		InsecureSkipVerify: true, // clients do not authenticate the server
@@ -142,7 +152,7 @@ func (c *client) tlsConfig() (*tls.Config, error) {
 	if c.cert == "none" {
 		return config, nil
 	}
-	cert, err := certificate()
+	cert, err := c.identity()
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return cert, nil
 	}
@@ -208,14 +218,27 @@ func (c *client) sendAll(ctx context.Context, conn *quic.Conn) (uint64, error) {
 	return sent, nil
 }
 
-func (c *client) connection(ctx context.Context, config *tls.Config) {
-	acks := newAckCounter()
-	conn, err := quic.DialAddr(ctx, fmt.Sprintf("%s:%d", c.host, c.port), config, &quic.Config{
+func (c *client) dial(ctx context.Context, config *tls.Config, acks *ackCounter) (*quic.Conn, error) {
+	address := fmt.Sprintf("%s:%d", c.host, c.port)
+	quicConfig := &quic.Config{
 		MaxIdleTimeout:       c.timeout,
 		HandshakeIdleTimeout: c.timeout,
 		KeepAlivePeriod:      time.Second,
 		Tracer:               acks.tracer,
-	})
+	}
+	if c.unknown {
+		quicConfig.Versions = []quic.Version{quic.Version2, quic.Version1}
+	}
+	if c.early {
+		first := c.streams[:min(earlyStreams, len(c.streams))]
+		return dialEarly(ctx, address, config, quicConfig, first)
+	}
+	return quic.DialAddr(ctx, address, config, quicConfig)
+}
+
+func (c *client) connection(ctx context.Context, config *tls.Config) {
+	acks := newAckCounter()
+	conn, err := c.dial(ctx, config, acks)
 	if err != nil {
 		c.noteClose(err)
 		return

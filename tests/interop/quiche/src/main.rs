@@ -5,10 +5,12 @@
 //! unidirectional stream, and prints the JSON of tpu_client_ngtcp2. Exit code 0 when every stream
 //! was acknowledged, 1 when not, 2 for usage.
 
+mod early;
+
 use boring::asn1::Asn1Time;
 use boring::hash::MessageDigest;
 use boring::pkey::{PKey, Private};
-use boring::ssl::{SslContextBuilder, SslMethod, SslSignatureAlgorithm};
+use boring::ssl::{SslContextBuilder, SslFiletype, SslMethod, SslSignatureAlgorithm};
 use boring::x509::{X509NameBuilder, X509};
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -17,6 +19,7 @@ use std::time::{Duration, Instant};
 
 const OPEN_STREAMS: usize = 64;
 const DATAGRAM: usize = 1350;
+const RESERVED_VERSION: u32 = 0x1a2a_3a4a;
 const LINGER: Duration = Duration::from_secs(1);
 
 struct Options {
@@ -26,8 +29,10 @@ struct Options {
     from_file: String,
     connections: usize,
     alpn: String,
-    cert: bool,
+    cert: String,
     empty: bool,
+    early_data: bool,
+    unknown_version: bool,
     timeout: Duration,
 }
 
@@ -39,32 +44,38 @@ fn parse() -> Option<Options> {
         from_file: String::new(),
         connections: 1,
         alpn: "solana-tpu".into(),
-        cert: true,
+        cert: "ed25519".into(),
         empty: false,
+        early_data: false,
+        unknown_version: false,
         timeout: Duration::from_secs(60),
     };
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
-        if name == "--empty" {
-            o.empty = true;
-            continue;
-        }
-        let arg = args.next()?;
-        match (name.as_str(), arg.as_str()) {
-            ("--host", _) => o.host = arg.parse().ok()?,
-            ("--port", _) => o.port = arg.parse().ok()?,
-            ("--count", _) => o.count = arg.parse().ok()?,
-            ("--from-file", _) => o.from_file = arg,
-            ("--connections", _) => o.connections = arg.parse().ok().filter(|n| *n > 0)?,
-            ("--alpn", _) => o.alpn = arg,
-            ("--cert", "ed25519") => o.cert = true,
-            ("--cert", "none") => o.cert = false,
-            ("--timeout", _) => o.timeout = Duration::from_secs(arg.parse().ok()?),
-            _ => return None,
+        match name.as_str() {
+            "--empty" => o.empty = true,
+            "--early-data" => o.early_data = true,
+            "--unknown-version" => o.unknown_version = true,
+            _ => set(&mut o, &name, args.next()?)?,
         }
     }
     let source = o.count == 0 || !o.from_file.is_empty();
     (o.port != 0 && o.count != usize::MAX && source).then_some(o)
+}
+
+fn set(o: &mut Options, name: &str, arg: String) -> Option<()> {
+    match name {
+        "--host" => o.host = arg.parse().ok()?,
+        "--port" => o.port = arg.parse().ok()?,
+        "--count" => o.count = arg.parse().ok()?,
+        "--from-file" => o.from_file = arg,
+        "--connections" => o.connections = arg.parse().ok().filter(|n| *n > 0)?,
+        "--alpn" => o.alpn = arg,
+        "--cert" => o.cert = arg,
+        "--timeout" => o.timeout = Duration::from_secs(arg.parse().ok()?),
+        _ => return None,
+    }
+    Some(())
 }
 
 fn read_transactions(o: &Options) -> Option<Vec<Vec<u8>>> {
@@ -105,25 +116,41 @@ fn certificate(key: &PKey<Private>) -> Result<X509> {
 }
 
 /// BoringSSL does not offer Ed25519 by itself, and all servers of Solana have such keys.
-fn config(o: &Options) -> Result<quiche::Config> {
+fn tls() -> Result<SslContextBuilder> {
     let mut tls = SslContextBuilder::new(SslMethod::tls())?;
     tls.set_verify_algorithm_prefs(&[
         SslSignatureAlgorithm::ED25519,
         SslSignatureAlgorithm::ECDSA_SECP256R1_SHA256,
         SslSignatureAlgorithm::RSA_PSS_RSAE_SHA256,
     ])?;
-    if o.cert {
-        let key = ed25519_key()?;
-        tls.set_certificate(&*certificate(&key)?)?;
-        tls.set_private_key(&key)?;
+    Ok(tls)
+}
+
+fn config(o: &Options) -> Result<quiche::Config> {
+    let mut tls = tls()?;
+    match o.cert.as_str() {
+        "none" => {}
+        "ed25519" => {
+            let key = ed25519_key()?;
+            tls.set_certificate(&*certificate(&key)?)?;
+            tls.set_private_key(&key)?;
+        }
+        path => {
+            tls.set_certificate_chain_file(path)?;
+            tls.set_private_key_file(path, SslFiletype::PEM)?;
+        }
     }
-    let mut config = quiche::Config::with_boring_ssl_ctx_builder(quiche::PROTOCOL_VERSION, tls)?;
+    let version = if o.unknown_version { RESERVED_VERSION } else { quiche::PROTOCOL_VERSION };
+    let mut config = quiche::Config::with_boring_ssl_ctx_builder(version, tls)?;
     config.verify_peer(false);
     config.set_application_protos(&[o.alpn.as_bytes()])?;
     config.set_max_idle_timeout(o.timeout.as_millis() as u64);
     config.set_max_recv_udp_payload_size(DATAGRAM);
     config.set_max_send_udp_payload_size(DATAGRAM);
     config.log_keys();
+    if o.early_data {
+        config.enable_early_data();
+    }
     Ok(config)
 }
 
@@ -165,6 +192,9 @@ impl Client {
         let id = quiche::ConnectionId::from_ref(&id);
         let name = format!("{}.{}.sol", o.host, o.port);
         let mut quic = quiche::connect(Some(&name), &id, local, peer, config)?;
+        if o.early_data {
+            quic.set_session(&early::ticket(&name, &o.alpn)?)?;
+        }
         if let Some(path) = std::env::var_os("SSLKEYLOGFILE") {
             let file = std::fs::OpenOptions::new().append(true).create(true).open(path)?;
             quic.set_keylog(Box::new(file));
@@ -228,7 +258,7 @@ impl Client {
         if let Some(e) = self.quic.peer_error() {
             let kind = if e.is_app { "application" } else { "transport" };
             run.close.get_or_insert((kind, e.error_code));
-        } else if self.established {
+        } else if self.established || self.quic.is_in_early_data() {
             self.count_acked(run);
             self.write_streams(run, pending);
         }
@@ -305,7 +335,9 @@ fn main() -> ExitCode {
     let Some(o) = parse() else {
         eprintln!(
             "usage: tpu_client_quiche --host ADDR --port PORT --count N --from-file FILE
-    [--connections C] [--alpn A] [--cert none|ed25519] [--empty] [--timeout S]"
+    [--connections C] [--alpn A] [--cert none|ed25519|PEM] [--empty]
+    [--early-data] [--unknown-version] [--timeout S]
+PEM is a file with certificates and their key"
         );
         return ExitCode::from(2);
     };

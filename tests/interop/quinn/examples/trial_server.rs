@@ -9,8 +9,7 @@
 
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Connection, Endpoint, ServerConfig, TransportConfig, VarInt};
-use ring::signature::{Ed25519KeyPair, KeyPair};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{client::danger::HandshakeSignatureValid, DigitallySignedStruct, SignatureScheme};
 use std::cell::RefCell;
@@ -69,10 +68,7 @@ struct Totals {
 
 fn server_config() -> ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let seed = [7; 32];
-    let key = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
-    let chain = vec![CertificateDer::from(cert::solana(key.public_key().as_ref()))];
-    let key = PrivateKeyDer::try_from(cert::pkcs8(&seed)).unwrap();
+    let (chain, key) = cert::identity(&[7; 32]);
     let mut tls = rustls::ServerConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()

@@ -3,8 +3,20 @@
 
 //! Certificates as Solana's nodes present them (DER).
 
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+pub type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+/// The certificate and key of an Ed25519 seed.
+pub fn identity(seed: &[u8; 32]) -> Identity {
+    let key = Ed25519KeyPair::from_seed_unchecked(seed).unwrap();
+    let chain = vec![CertificateDer::from(solana(key.public_key().as_ref()))];
+    (chain, PrivateKeyDer::try_from(pkcs8(seed)).unwrap())
+}
+
 /// Solana's certificate of 249 bytes; its signature is 64 bytes 0xff that nobody checks.
-pub fn solana(public_key: &[u8]) -> Vec<u8> {
+fn solana(public_key: &[u8]) -> Vec<u8> {
     const HEAD: &[u8] = b"\x30\x81\xf6\x30\x81\xa9\xa0\x03\x02\x01\x02\x02\x08\
         \x01\x01\x01\x01\x01\x01\x01\x01\x30\x05\x06\x03\x2b\x65\x70\x30\x16\x31\x14\x30\x12\
         \x06\x03\x55\x04\x03\x0c\x0bSolana node\x30\x20\x17\x0d700101000000Z\
@@ -16,7 +28,7 @@ pub fn solana(public_key: &[u8]) -> Vec<u8> {
 }
 
 /// The private key file format of an Ed25519 seed.
-pub fn pkcs8(seed: &[u8; 32]) -> Vec<u8> {
+fn pkcs8(seed: &[u8; 32]) -> Vec<u8> {
     const HEAD: &[u8] = b"\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20";
     [HEAD, seed].concat()
 }

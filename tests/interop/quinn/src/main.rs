@@ -6,13 +6,14 @@
 //! is specified in ../txgen.h.
 
 mod cert;
+mod early;
 mod txgen;
 
+use cert::Identity;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ConnectionError, TransportConfig, VarInt, WriteError};
-use ring::signature::{EcdsaKeyPair, Ed25519KeyPair, KeyPair, ECDSA_P256_SHA256_ASN1_SIGNING};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 use std::cell::RefCell;
 use std::fs::File;
@@ -26,6 +27,8 @@ use txgen::TxGen;
 
 /// Streams in flight per connection: each is a task and holds its transaction until acknowledged.
 const OPEN_STREAMS: usize = 4096;
+/// A draft of QUIC that quinn can begin with.
+const UNKNOWN_VERSION: u32 = 0xff00_001d;
 
 struct Options {
     host: Ipv4Addr,
@@ -41,47 +44,23 @@ struct Options {
     timeout: Duration,
     idle: Duration,
     dump: bool,
+    early_data: bool,
+    unknown_version: bool,
 }
-
-/// Solana's certificate around an ECDSA P-256 key, as the inner and outer lengths then differ.
-fn ecdsa_cert(public_key: &[u8]) -> Vec<u8> {
-    let spki = [
-        b"\x30\x59\x30\x13\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\xce\x3d\x03\x01\x07\x03\x42\x00",
-        public_key,
-    ]
-    .concat();
-    let template = cert::solana(&[0; 32]);
-    let tbs = [&template[6..88], &spki, &template[132..175]].concat();
-    let body = [&[0x30, 0x81, tbs.len() as u8], &tbs[..], &template[175..]].concat();
-    [&[0x30, 0x82, (body.len() >> 8) as u8, body.len() as u8], &body[..]].concat()
-}
-
-type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn identity(o: &Options) -> Option<Identity> {
-    let solana = |n: u8| {
-        let mut seed = [0; 32];
-        seed[..8].copy_from_slice(&o.gen.seed.to_le_bytes());
-        seed[31] = n;
-        let key = Ed25519KeyPair::from_seed_unchecked(&seed).unwrap();
-        let cert = cert::solana(key.public_key().as_ref());
-        (CertificateDer::from(cert), cert::pkcs8(&seed))
-    };
-    let (cert, key) = solana(0);
-    let key = PrivateKeyDer::try_from(key).unwrap();
     match o.cert.as_str() {
-        "ed25519" => Some((vec![cert], key)),
-        "chain2" => Some((vec![cert, solana(1).0], key)),
-        "ecdsa" => {
-            let rng = ring::rand::SystemRandom::new();
-            let alg = &ECDSA_P256_SHA256_ASN1_SIGNING;
-            let pkcs8 = EcdsaKeyPair::generate_pkcs8(alg, &rng).unwrap();
-            let key = EcdsaKeyPair::from_pkcs8(alg, pkcs8.as_ref(), &rng).unwrap();
-            let cert = ecdsa_cert(key.public_key().as_ref());
-            let pkcs8 = PrivateKeyDer::try_from(pkcs8.as_ref().to_vec()).unwrap();
-            Some((vec![CertificateDer::from(cert)], pkcs8))
+        "none" => None,
+        "ed25519" => {
+            let mut seed = [0; 32];
+            seed[..8].copy_from_slice(&o.gen.seed.to_le_bytes());
+            Some(cert::identity(&seed))
         }
-        _ => None,
+        path => {
+            let chain = CertificateDer::pem_file_iter(path).unwrap();
+            let key = PrivateKeyDer::from_pem_file(path).unwrap();
+            Some((chain.map(Result::unwrap).collect(), key))
+        }
     }
 }
 
@@ -239,10 +218,30 @@ async fn send_all(cl: Rc<Client>, conn: &quinn::Connection) -> Result<(), Connec
     conn.close_reason().map_or(Ok(()), Err)
 }
 
+async fn connect(
+    o: &Options,
+    endpoint: &quinn::Endpoint,
+) -> Result<quinn::Connection, ConnectionError> {
+    let peer = SocketAddr::new(IpAddr::V4(o.host), o.port);
+    let name = format!("{}.{}.sol", o.host, o.port);
+    let mut config = client_config(o);
+    if o.unknown_version {
+        config.version(UNKNOWN_VERSION);
+        match endpoint.connect_with(config.clone(), peer, &name).unwrap().await {
+            Err(ConnectionError::VersionMismatch) => config.version(1),
+            other => return other,
+        };
+    }
+    if o.early_data {
+        let first: Vec<_> =
+            (0..o.count.min(early::STREAMS)).map(|i| txgen::make(&o.gen, i)).collect();
+        return early::connect(endpoint, config, peer, &name, &first).await;
+    }
+    endpoint.connect_with(config, peer, &name).unwrap().await
+}
+
 async fn connection(cl: Rc<Client>, endpoint: quinn::Endpoint) {
-    let peer = SocketAddr::new(IpAddr::V4(cl.o.host), cl.o.port);
-    let name = format!("{}.{}.sol", cl.o.host, cl.o.port);
-    let result = match endpoint.connect(peer, &name).unwrap().await {
+    let result = match connect(&cl.o, &endpoint).await {
         Ok(conn) => {
             cl.run.borrow_mut().handshakes += 1;
             let result = send_all(cl.clone(), &conn).await;
@@ -260,9 +259,7 @@ async fn run(cl: Rc<Client>) -> std::io::Result<()> {
     let mut tasks = tokio::task::JoinSet::new();
     let mut endpoints = Vec::new();
     for _ in 0..cl.o.connections {
-        let mut endpoint =
-            quinn::Endpoint::client(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0))?;
-        endpoint.set_default_client_config(client_config(&cl.o));
+        let endpoint = quinn::Endpoint::client(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0))?;
         tasks.spawn_local(connection(cl.clone(), endpoint.clone()));
         endpoints.push(endpoint);
     }
@@ -288,9 +285,10 @@ async fn run(cl: Rc<Client>) -> std::io::Result<()> {
 }
 
 const USAGE: &str = "usage: tpu_client_quinn --host ADDR --port PORT --count N [--sizes MIN-MAX]
-    [--seed S] [--large] [--connections C] [--alpn A] [--cert none|ed25519|ecdsa|chain2]
-    [--acked-log FILE] [--raw FILE]... [--empty] [--timeout S] [--idle S] | --dump --count N ...
-as tpu_client_ngtcp2, but ring makes no RSA keys (use --cert ecdsa) and quinn never exceeds a window";
+    [--seed S] [--large] [--connections C] [--alpn A] [--cert none|ed25519|PEM]
+    [--acked-log FILE] [--raw FILE]... [--empty] [--unknown-version] [--early-data] [--timeout S]
+    [--idle S] | --dump --count N ...
+as tpu_client_ngtcp2, but quinn never exceeds a window; PEM: a file with certificates and their key";
 
 fn parse_sizes(arg: &str, gen: &mut TxGen) -> Option<()> {
     let (min, max) = arg.split_once('-').unwrap_or((arg, arg));
@@ -314,12 +312,16 @@ fn parse() -> Option<Options> {
         timeout: Duration::from_secs(60),
         idle: Duration::from_secs(10),
         dump: false,
+        early_data: false,
+        unknown_version: false,
     };
     let mut args = std::env::args().skip(1);
     while let Some(name) = args.next() {
         match name.as_str() {
             "--large" => o.gen.large = true,
             "--dump" => o.dump = true,
+            "--early-data" => o.early_data = true,
+            "--unknown-version" => o.unknown_version = true,
             "--empty" => {
                 o.specials.push(vec![]);
                 o.expect_close = true;
@@ -347,7 +349,7 @@ fn parse() -> Option<Options> {
     if o.gen.max == 0 {
         (o.gen.min, o.gen.max) = if o.gen.large { (1233, 4096) } else { (134, 1232) };
     }
-    let cert_known = ["none", "ed25519", "ecdsa", "chain2"].contains(&o.cert.as_str());
+    let cert_known = ["none", "ed25519"].contains(&o.cert.as_str()) || o.cert.contains('/');
     let peer_known = o.dump || (!o.host.is_unspecified() && o.port != 0);
     (txgen::valid(&o.gen) && cert_known && peer_known && o.count != u64::MAX).then_some(o)
 }
