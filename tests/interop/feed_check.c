@@ -30,7 +30,7 @@ struct expected {
 };
 
 struct check {
-	struct txgen gen;
+	struct ps_txgen gen;
 	uint64_t count, timeout_ns;
 	const char *acked;
 	FILE *log;
@@ -83,7 +83,7 @@ make_expected(struct check *ck)
 	ck->mask = slots - 1;
 	ck->tx = calloc(ck->count + 1, sizeof(*ck->tx));
 	ck->table = calloc(slots, sizeof(*ck->table));
-	ck->arena = malloc(ck->count * ck->gen.max + TXGEN_LARGE_SIZE_MAX);
+	ck->arena = malloc(ck->count * ck->gen.max + PS_TXGEN_LARGE_SIZE_MAX);
 	if (!ck->tx || !ck->table || !ck->arena)
 		return false;
 	for (uint64_t i = 0; i < ck->count; i++) {
@@ -91,7 +91,7 @@ make_expected(struct check *ck)
 		uint64_t slot;
 
 		e->at = end;
-		e->len = (uint32_t)txgen_make(&ck->gen, i, ck->arena + end);
+		e->len = (uint32_t)ps_txgen_make(&ck->gen, i, ck->arena + end);
 		e->hash = hash_bytes(ck->arena + end, e->len);
 		e->required = !ck->acked;
 		end += e->len;
@@ -236,7 +236,7 @@ apply_option(struct check *ck, int opt, const char *arg)
 	case 's':
 		return parse_number(arg, UINT64_MAX, &ck->gen.seed);
 	case 'z':
-		return txgen_parse_sizes(&ck->gen, arg);
+		return ps_txgen_parse_sizes(&ck->gen, arg);
 	case 'L':
 		ck->gen.large = true;
 		return true;
@@ -270,9 +270,9 @@ parse(struct check *ck, int argc, char **argv)
 	}
 	while (optind < argc && ck->n_feeds < FEEDS_MAX)
 		ck->path[ck->n_feeds++] = argv[optind++];
-	txgen_default_sizes(&ck->gen);
+	ps_txgen_default_sizes(&ck->gen);
 	return optind == argc && ck->n_feeds > 0 && ck->count != UINT64_MAX &&
-	       txgen_valid(&ck->gen);
+	       ps_txgen_valid(&ck->gen);
 }
 
 int

@@ -191,7 +191,7 @@ apply_option(struct run *r, int opt, const char *arg)
 	case OPT_COUNT:
 		return parse_number(arg, 0, UINT64_MAX, &cl->count);
 	case OPT_SIZES:
-		return txgen_parse_sizes(&cl->gen, arg);
+		return ps_txgen_parse_sizes(&cl->gen, arg);
 	case OPT_SEED:
 		return parse_number(arg, 0, UINT64_MAX, &cl->gen.seed);
 	case OPT_CONNECTIONS:
@@ -249,7 +249,7 @@ parse(struct run *r, int argc, char **argv)
 	int opt, at;
 
 	cl->specials = r->specials;
-	cl->gen = (struct txgen){.seed = 1};
+	cl->gen = (struct ps_txgen){.seed = 1};
 	cl->count = UINT64_MAX;
 	cl->alpn = "solana-tpu";
 	/* the order of Solana's own clients */
@@ -267,8 +267,8 @@ parse(struct run *r, int argc, char **argv)
 			return false;
 		}
 	}
-	txgen_default_sizes(&cl->gen);
-	if (!txgen_valid(&cl->gen)) {
+	ps_txgen_default_sizes(&cl->gen);
+	if (!ps_txgen_valid(&cl->gen)) {
 		fprintf(stderr, "no transactions of %u-%u bytes\n", cl->gen.min, cl->gen.max);
 		return false;
 	}
@@ -279,10 +279,10 @@ parse(struct run *r, int argc, char **argv)
 static int
 dump(const struct client *cl)
 {
-	uint8_t buf[4 + TXGEN_LARGE_SIZE_MAX];
+	uint8_t buf[4 + PS_TXGEN_LARGE_SIZE_MAX];
 
 	for (uint64_t i = 0; i < cl->count; i++) {
-		uint32_t len = (uint32_t)txgen_make(&cl->gen, i, buf + 4);
+		uint32_t len = (uint32_t)ps_txgen_make(&cl->gen, i, buf + 4);
 
 		for (int b = 0; b < 4; b++)
 			buf[b] = (uint8_t)(len >> 8 * b);

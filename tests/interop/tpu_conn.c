@@ -94,9 +94,9 @@ client_next(struct client *cl)
 			memcpy(s->data, sp->data, sp->len);
 		return s;
 	}
-	s = stream_new(TXGEN_LARGE_SIZE_MAX);
+	s = stream_new(PS_TXGEN_LARGE_SIZE_MAX);
 	s->index = cl->next_index++;
-	s->len = txgen_make(&cl->gen, s->index, s->data);
+	s->len = ps_txgen_make(&cl->gen, s->index, s->data);
 	return s;
 }
 

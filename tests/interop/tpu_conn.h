@@ -26,7 +26,7 @@ struct special {
 
 /* What all connections of one run share. */
 struct client {
-	struct txgen gen;
+	struct ps_txgen gen;
 	uint64_t count, next_index; /* generated transactions */
 	struct special *specials;
 	unsigned n_specials, next_special;

@@ -49,7 +49,7 @@ tpu_params_set_early(ngtcp2_conn *conn)
 
 	ngtcp2_transport_params_default(&params);
 	params.initial_max_streams_uni = EARLY_STREAMS;
-	params.initial_max_stream_data_uni = TXGEN_LARGE_SIZE_MAX;
-	params.initial_max_data = EARLY_STREAMS * TXGEN_LARGE_SIZE_MAX;
+	params.initial_max_stream_data_uni = PS_TXGEN_LARGE_SIZE_MAX;
+	params.initial_max_data = EARLY_STREAMS * PS_TXGEN_LARGE_SIZE_MAX;
 	return set_early(conn, &params);
 }

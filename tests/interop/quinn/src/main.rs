@@ -3,7 +3,7 @@
 
 //! The interop suite's second client: quinn 0.11 with rustls and ring, the stack of Agave's own
 //! clients. Same command line, same transactions and same JSON as tpu_client_ngtcp2; the generator
-//! is specified in ../txgen.h.
+//! is specified in lib/txgen/txgen.h.
 
 mod cert;
 mod early;

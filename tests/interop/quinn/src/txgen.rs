@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copyright (c) 2026 The Penstock authors
 
-//! Deterministic Solana transactions; the algorithm is specified in ../../txgen.h.
+//! Deterministic Solana transactions; the algorithm is specified in lib/txgen/txgen.h.
 
 use ring::signature::{Ed25519KeyPair, KeyPair};
 
@@ -123,7 +123,7 @@ pub fn make(g: &TxGen, index: u64) -> Vec<u8> {
     [&[1], key.sign(&m).as_ref(), &m].concat()
 }
 
-/// The same ranges as txgen_valid().
+/// The same ranges as ps_txgen_valid().
 pub fn valid(g: &TxGen) -> bool {
     let fits = if g.large { g.min >= 175 } else { (g.min <= 134 && g.max >= 134) || g.max >= 172 };
     g.max <= 4096 && g.min <= g.max && fits

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-/* Deterministic generator of real, correctly signed Solana transactions for the interop clients
- * and the feed checker. Anybody may call it after sodium_init(); it keeps no state. Sizes in bytes.
+/* Deterministic generator of real, correctly signed Solana transactions, for the load generator,
+ * the interop clients and the feed checker. Anybody may call it after sodium_init(); it keeps no
+ * state. Sizes in bytes.
  *
- * The same algorithm stands in quinn/src/main.rs; a test compares the digests of both.
+ * The same algorithm stands in tests/interop/quinn/src/txgen.rs; a test compares both digests.
  *
  *   mix(z):  z += 9e3779b97f4a7c15; z = (z ^ z >> 30) * bf58476d1ce4e5b9;
  *            z = (z ^ z >> 27) * 94d049bb133111eb; return z ^ z >> 31      (splitmix64, mod 2^64)
@@ -35,13 +36,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TXGEN_SIZE_MIN       134
-#define TXGEN_SIZE_MAX       1232
-#define TXGEN_LARGE_SIZE_MIN 175
-#define TXGEN_LARGE_SIZE_MAX 4096
+#define PS_TXGEN_SIZE_MIN       134
+#define PS_TXGEN_SIZE_MAX       1232
+#define PS_TXGEN_LARGE_SIZE_MIN 175
+#define PS_TXGEN_LARGE_SIZE_MAX 4096
 
-/* What a client was told on its command line. */
-struct txgen {
+/* Which transactions: all that share a seed differ by their index. */
+struct ps_txgen {
 	uint64_t seed;
 	unsigned min, max;
 	bool large;
@@ -49,16 +50,16 @@ struct txgen {
 
 /* False when no transaction of the range exists for some index. A legacy or v0 range may go up to
  * 4,096: sizes above 1,232 are invalid on the network and there to be refused. */
-bool txgen_valid(const struct txgen *g);
+bool ps_txgen_valid(const struct ps_txgen *g);
 
 /* "MIN-MAX" or "SIZE" into g; false when it is neither. */
-bool txgen_parse_sizes(struct txgen *g, const char *arg);
+bool ps_txgen_parse_sizes(struct ps_txgen *g, const char *arg);
 
 /* Where max is 0: 134-1232, large 1233-4096. */
-void txgen_default_sizes(struct txgen *g);
+void ps_txgen_default_sizes(struct ps_txgen *g);
 
-/* Writes transaction index of a valid g to out (room for TXGEN_LARGE_SIZE_MAX bytes), returns its
- * length. */
-size_t txgen_make(const struct txgen *g, uint64_t index, uint8_t *out);
+/* Writes transaction index of a valid g to out (room for PS_TXGEN_LARGE_SIZE_MAX bytes), returns
+ * its length. */
+size_t ps_txgen_make(const struct ps_txgen *g, uint64_t index, uint8_t *out);
 
 #endif

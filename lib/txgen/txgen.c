@@ -79,7 +79,7 @@ draw32(uint64_t *state, uint8_t *out)
 }
 
 static void
-draw(const struct txgen *g, uint64_t index, struct draw *d)
+draw(const struct ps_txgen *g, uint64_t index, struct draw *d)
 {
 	uint64_t payer_state = mix(mix(g->seed) + (1ull << 63) + index % PAYERS);
 	uint8_t key_seed[crypto_sign_SEEDBYTES];
@@ -97,7 +97,7 @@ draw(const struct txgen *g, uint64_t index, struct draw *d)
 }
 
 static uint8_t *
-put_memo_text(uint8_t *p, const struct txgen *g, uint64_t index, struct draw *d, unsigned len)
+put_memo_text(uint8_t *p, const struct ps_txgen *g, uint64_t index, struct draw *d, unsigned len)
 {
 	char head[MEMO_HEAD];
 	unsigned n = (unsigned)snprintf(head, sizeof(head), "penstock %016llx %llu ",
@@ -126,7 +126,7 @@ put_transfer(uint8_t *p, uint64_t index, const struct draw *d)
 
 /* room is what the text, its length (one byte up to 127) and a signer's index take together. */
 static uint8_t *
-put_memo(uint8_t *p, const struct txgen *g, uint64_t index, struct draw *d, unsigned room)
+put_memo(uint8_t *p, const struct ps_txgen *g, uint64_t index, struct draw *d, unsigned room)
 {
 	unsigned len = room - 1;
 	bool signer = len == 128;
@@ -157,9 +157,9 @@ put_bare(uint8_t *p, const struct draw *d)
 }
 
 static size_t
-make_large(const struct txgen *g, uint64_t index, struct draw *d, uint8_t *out)
+make_large(const struct ps_txgen *g, uint64_t index, struct draw *d, uint8_t *out)
 {
-	unsigned len = (unsigned)d->size - (TXGEN_LARGE_SIZE_MIN - 1);
+	unsigned len = (unsigned)d->size - (PS_TXGEN_LARGE_SIZE_MIN - 1);
 	uint8_t *p = out;
 
 	p = put(p, (const uint8_t[]){0x81, 1, 0, 1, 0, 0, 0, 0}, 8);
@@ -175,10 +175,10 @@ make_large(const struct txgen *g, uint64_t index, struct draw *d, uint8_t *out)
 }
 
 size_t
-txgen_make(const struct txgen *g, uint64_t index, uint8_t *out)
+ps_txgen_make(const struct ps_txgen *g, uint64_t index, uint8_t *out)
 {
-	bool v0 = (index & 1) && g->max >= TXGEN_SIZE_MIN + 2;
-	unsigned extra = v0 ? 2 : 0, bare_size = TXGEN_SIZE_MIN + extra;
+	bool v0 = (index & 1) && g->max >= PS_TXGEN_SIZE_MIN + 2;
+	unsigned extra = v0 ? 2 : 0, bare_size = PS_TXGEN_SIZE_MIN + extra;
 	bool transfer = index && index % 3 == 0 && g->min <= 215 && g->max >= 217;
 	uint8_t *message = out + 1 + crypto_sign_BYTES, *p = message;
 	struct draw d;
@@ -206,17 +206,17 @@ txgen_make(const struct txgen *g, uint64_t index, uint8_t *out)
 }
 
 bool
-txgen_valid(const struct txgen *g)
+ps_txgen_valid(const struct ps_txgen *g)
 {
-	if (g->max > TXGEN_LARGE_SIZE_MAX || g->min > g->max)
+	if (g->max > PS_TXGEN_LARGE_SIZE_MAX || g->min > g->max)
 		return false;
 	if (g->large)
-		return g->min >= TXGEN_LARGE_SIZE_MIN;
-	return (g->min <= TXGEN_SIZE_MIN && g->max >= TXGEN_SIZE_MIN) || g->max >= 172;
+		return g->min >= PS_TXGEN_LARGE_SIZE_MIN;
+	return (g->min <= PS_TXGEN_SIZE_MIN && g->max >= PS_TXGEN_SIZE_MIN) || g->max >= 172;
 }
 
 bool
-txgen_parse_sizes(struct txgen *g, const char *arg)
+ps_txgen_parse_sizes(struct ps_txgen *g, const char *arg)
 {
 	int end = 0;
 
@@ -229,10 +229,10 @@ txgen_parse_sizes(struct txgen *g, const char *arg)
 }
 
 void
-txgen_default_sizes(struct txgen *g)
+ps_txgen_default_sizes(struct ps_txgen *g)
 {
 	if (g->max > 0)
 		return;
-	g->min = g->large ? TXGEN_SIZE_MAX + 1 : TXGEN_SIZE_MIN;
-	g->max = g->large ? TXGEN_LARGE_SIZE_MAX : TXGEN_SIZE_MAX;
+	g->min = g->large ? PS_TXGEN_SIZE_MAX + 1 : PS_TXGEN_SIZE_MIN;
+	g->max = g->large ? PS_TXGEN_LARGE_SIZE_MAX : PS_TXGEN_SIZE_MAX;
 }
