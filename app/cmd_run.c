@@ -14,7 +14,7 @@ const char ps_help_run[] =
 	"usage: penstock run -c FILE [-l LCORES] [--port NAME|PCI]... [-o SECTION.KEY=VALUE]...\n"
 	"                    [-- EAL ARGUMENTS]\n"
 	"\n"
-	"Receives the configured services until SIGINT or SIGTERM.\n"
+	"Receives the configured services until SIGINT or SIGTERM. SIGHUP reads deny lists again.\n"
 	"\n"
 	"  -c FILE    configuration; penstock help config lists every option\n"
 	"  -l LCORES  processors of the workers, such as 2,4-6; control takes the others\n"

@@ -49,10 +49,12 @@ const struct ps_option ps_options[] = {
 	CHOICE("penstock", "log", GLOBAL(log), "info",
 		"lines below this level are not printed", "error", "warning", "info", "debug"),
 	NUMBER("penstock", "watch_ms", GLOBAL(watch_ms), 100, 60000, "1000",
-		"how often rules and XDP programs are looked at; a loss is seen within twice this"),
+		"how often rules, XDP programs, their lists and the settings that they depend on are "
+		"looked at; a loss is seen within twice this"),
 	CHOICE("penstock", "on_rule_loss", GLOBAL(on_rule_loss), "reinstall",
 		"what follows the loss of a rule or XDP program: put it back (at most three times "
-		"in a row), or end and leave the traffic to the kernel", "reinstall", "stop"),
+		"in a row), or end; the traffic is the kernel's then, where it has the device too",
+		"reinstall", "stop"),
 	STRING("penstock", "contact_info", GLOBAL(contact_info), "",
 		"file with what agave-validator contact-info --output json prints, read again when it "
 		"changes: an alarm when the validator's ports are no longer those of the services"),
@@ -84,7 +86,7 @@ const struct ps_option ps_options[] = {
 		"length of a receive or transmit queue"),
 	STRING("port", "deny", PORT(deny), "",
 		"file of IPv4 source prefixes, one a line, whose datagrams to the services are "
-		"dropped in the XDP program (AF_XDP only)"),
+		"dropped in the XDP program (AF_XDP only); SIGHUP reads it again"),
 	STRING("port", "addresses", PORT(addresses), "",
 		"its IPv4 addresses, comma-separated, beside those that its interface or pf has: what "
 		"address = any becomes where a card needs exact addresses"),

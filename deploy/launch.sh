@@ -101,9 +101,15 @@ give_up() {
 	exit 1
 }
 
+# penstock reads its deny lists again.
+reload() {
+	[ -n "$pid" ] || exit 129
+	kill -HUP "$pid" 2>/dev/null
+}
+
 trap finish EXIT
 trap 'exit 0' INT TERM
-trap 'exit 129' HUP
+trap reload HUP
 
 "$PENSTOCK" init -c "$conf" "${init_args[@]}" || exit 1
 "$PENSTOCK" check -c "$conf" >&2 || exit 1

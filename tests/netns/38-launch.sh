@@ -65,6 +65,11 @@ if command -v systemd-notify >/dev/null; then
 	wait_for 5 grep -q 'READY=1' "$TMP/manager.out" || fail "systemd is not told"
 	wait_for 5 grep -q 'WATCHDOG=1' "$TMP/manager.out" || fail "the watchdog is not beaten"
 fi
+# Reload reaches penstock, and ends neither.
+kill -HUP "$LAUNCH"
+wait_for 5 grep -q 'SIGHUP: no port has a deny list' "$TMP/launch.log" || fail "SIGHUP does not reach penstock"
+sleep 1
+alive "$LAUNCH" && alive "$(run_pid)" || fail "SIGHUP ends it"
 kill -TERM "$LAUNCH"
 wait "$LAUNCH"
 code=$?

@@ -16,7 +16,7 @@ systemd-analyze verify --man=no --recursive-errors=no "$UNIT" >"$TMP/verify.log"
 [ ! -s "$TMP/verify.log" ] || fail "systemd-analyze complains"
 
 # Its commands, with a configuration that is not there: an error of ours, not of usage.
-grep -E '^Exec' "$UNIT" | sed 's/^[^=]*=-\?//; s|/etc/penstock/|/nonexistent/|' >"$TMP/commands"
+grep -E '^Exec(Start|Stop)' "$UNIT" | sed 's/^[^=]*=-\?//; s|/etc/penstock/|/nonexistent/|' >"$TMP/commands"
 [ "$(wc -l <"$TMP/commands")" -eq 3 ] || fail "the unit has other commands than expected"
 while read -r line; do
 	PENSTOCK=$PENSTOCK $line >"$TMP/command.log" 2>&1
