@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define AHEAD_BYTES 4096
+
 /* The consumer's word is believed only if it moves forward, stays behind what was published and
  * is aligned. Whether it is the start of a record concerns the consumer alone. */
 static void
@@ -40,6 +42,15 @@ ps_feed_fits(struct ps_feed *f, uint64_t total_bytes, uint64_t largest_bytes)
 	return has_room(f, total_bytes + largest_bytes);
 }
 
+/* The ring is larger than any cache: the lines of a record some records on are fetched now, or its
+ * stores would hold up everything that is stored after them. */
+static void
+fetch_ahead(const struct ps_feed *f, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes; i += 64)
+		__builtin_prefetch(f->data + ((f->write + AHEAD_BYTES + i) & (f->capacity - 1)), 1);
+}
+
 struct penstock_feed_record *
 ps_feed_put(struct ps_feed *f, uint32_t payload_bytes)
 {
@@ -60,6 +71,7 @@ ps_feed_put(struct ps_feed *f, uint32_t payload_bytes)
 		at = 0;
 	}
 	r = (struct penstock_feed_record *)(f->data + at);
+	fetch_ahead(f, bytes);
 	memset(r, 0, sizeof(*r));
 	r->sequence = f->sequence++;
 	r->record_bytes = (uint32_t)bytes;
