@@ -4,44 +4,79 @@
 #
 # Fuzzes one harness or all of them, one after the other: builds with clang, AddressSanitizer and
 # UndefinedBehaviorSanitizer, starts from the seeds, and says in a line per harness how many inputs
-# ran, how many edges they reached and how many of those were found by the last fifth of them. Exit
-# code 1 when an input failed; it is kept and named, and belongs into seeds/ once it is mended.
+# ran and when the last of them reached a new edge. Exit code 1 when an input failed; it is kept and
+# named, and belongs into seeds/ once it is mended.
+#
+# RESULTS holds the sums of all sessions that ran with --until-dry. A harness is dry at 1e8
+# executions, or when the last fifth of at least 1e6 found no new edge.
 
 set -u
 cd "$(dirname "$0")/../.."
 build=${PENSTOCK_BUILD:-$PWD/build}-fuzz
-seeds_max=200 seeds_bytes=300000
+results=tests/fuzz/RESULTS
+seeds_max=400 seeds_bytes=400000
+# Where an input is a list of actions, to trace comparisons helps little and takes half of the time.
+actions="actor feed rx tpu"
 
 usage() {
-	echo "usage: tests/fuzz/run.sh NAME|all [--seconds N] [--update]"
+	echo "usage: tests/fuzz/run.sh NAME|all [--seconds N] [--update] [--until-dry]"
 	echo "NAME: $(names | xargs). N: per harness, 60 by default."
 	echo "--update adds to seeds/NAME/ the inputs that reach edges the seeds do not."
+	echo "--until-dry runs again and again, N seconds at a time, with --update, and counts in RESULTS."
 }
 
-names() { sed -n "s/^  '\([a-z_]*\)': \[.*/\1/p" tests/fuzz/meson.build; }
+names() { basename -s .c tests/fuzz/fuzz_*.c | sed 's/^fuzz_//'; }
 
-# Edges and the share of the last fifth of the executions, out of the log of a run.
-edges() {
+dir_of() { [[ " $actions " == *" $1 "* ]] && echo "$build-actions" || echo "$build"; }
+
+# Out of the log of a run: executions, the one that reached the last new edge (0: the seeds), edges.
+figures() {
 	awk '/^#[0-9]+.*cov: / {
-		n = substr($1, 2) + 0
 		for (i = 2; i < NF; i++)
 			if ($i == "cov:")
 				c = $(i + 1)
-		at[++rows] = n; cov[rows] = c
+		n = substr($1, 2) + 0
+		if ($2 == "INITED")
+			last = 0
+		else if (c > edges)
+			last = n
+		edges = c > edges ? c : edges
 	}
-	END {
-		for (i = 1; i <= rows && at[i] <= at[rows] * 0.8; i++)
-			before = cov[i]
-		printf "%d executions, %d edges, %d of them new in the last fifth", at[rows], c, c - before
-	}' "$1"
+	/^stat::number_of_executed_units:/ { n = $2 }
+	END { print n + 0, last + 0, edges + 0 }' "$1"
 }
+
+# add NAME EXECUTIONS LAST EDGES: what a run did goes on where the row of RESULTS ended.
+add() {
+	[ -e $results ] || echo "# harness executions last-new-edge-at edges dry date" >$results
+	awk -v name="$1" -v n="$2" -v last="$3" -v edges="$4" -v date="$(date +%F)" '
+	$1 == name {
+		if (last > 0)
+			last += $2
+		else
+			last = $3
+		n += $2
+		next
+	}
+	{ print }
+	END {
+		dry = n >= 1e8 || (n >= 1e6 && last <= 0.8 * n) ? "yes" : "no"
+		printf "%s %d %d %d %s %s\n", name, n, last, edges, dry, date
+	}' $results >$results.new
+	LC_ALL=C sort $results.new | column -t >$results
+	rm $results.new
+}
+
+dry() { grep -Eq "^$1 .* yes " $results 2>/dev/null; }
 
 update() {
 	local seeds=tests/fuzz/seeds/$1 files bytes f
+	rm -rf "$2/new"
 	mkdir "$2/new"
 	cp "$seeds"/* "$2/new"
 	# Only edges count, not how often each was taken: the seeds stay few.
-	"$build/tests/fuzz/fuzz_$1" -set_cover_merge=1 -use_counters=0 "$2/new" "$2/corpus" >"$2/merge" 2>&1
+	"$(dir_of "$1")/tests/fuzz/fuzz_$1" -set_cover_merge=1 -use_counters=0 "$2/new" "$2/corpus" \
+		>"$2/merge" 2>&1
 	for f in $(ls -Sr "$2/new"); do
 		files=$(ls "$seeds" | wc -l)
 		bytes=$(cat "$seeds"/* "$2/new/$f" | wc -c)
@@ -50,55 +85,79 @@ update() {
 	done
 }
 
-fuzz() {
-	local name=$1 tmp failed=0
-	tmp=$(mktemp -d)
-	mkdir "$tmp/corpus" "$tmp/small"
-	cp "tests/fuzz/seeds/$name"/* "$tmp/corpus"
-	"$build/tests/fuzz/fuzz_$name" -max_total_time="$seconds" -timeout=10 -print_final_stats=1 \
-		-artifact_prefix="$build/fail-$name-" "$tmp/corpus" >"$tmp/log" 2>&1 || failed=1
-	# Without new lines for a while the log ends early: the count of the final statistics is true.
-	sed -n 's/^stat::number_of_executed_units: \([0-9]*\)/#\1 END/p' "$tmp/log" >"$tmp/end"
-	awk 'FNR == NR { end = $1; next } { print } /cov: / { last = $0 }
-		END { if (end != "") { sub(/^#[0-9]+/, end, last); print last } }' \
-		"$tmp/end" "$tmp/log" >"$tmp/log.whole"
-	"$build/tests/fuzz/fuzz_$name" -merge=1 "$tmp/small" "$tmp/corpus" >"$tmp/merge" 2>&1
-	echo "$name: $(edges "$tmp/log.whole"), corpus $(ls "$tmp/small" | wc -l) inputs"
+# round NAME DIRECTORY
+round() {
+	local name=$1 tmp=$2 failed=0 n last edges
+	# What decides is edges, so that no time goes into weighing how rare a feature is.
+	"$(dir_of "$name")/tests/fuzz/fuzz_$name" -entropic=0 -max_total_time="$seconds" -timeout=10 \
+		-print_final_stats=1 -artifact_prefix="$build/fail-$name-" "$tmp/corpus" \
+		>"$tmp/log" 2>&1 || failed=1
+	read -r n last edges < <(figures "$tmp/log")
+	echo "$name: $n executions, $edges edges, the last new one at $last"
 	if [ $failed = 1 ]; then
 		grep -m1 -E 'does not hold|ERROR: |runtime error' "$tmp/log" | sed 's/^/    /'
 		sed -n 's/.*Test unit written to /    /p' "$tmp/log"
-	elif [ -n "$merge_back" ]; then
-		update "$name" "$tmp"
+		return 1
 	fi
-	rm -r "$tmp"
-	return $failed
+	[ -z "$merge_back" ] || update "$name" "$tmp"
+	[ -z "$until_dry" ] || add "$name" "$n" "$last" "$edges"
 }
 
-chosen= seconds=60 merge_back=
-while [ $# -gt 0 ]; do
-	case $1 in
-	--seconds)
-		seconds=${2:-}
-		shift
-		;;
-	--update) merge_back=yes ;;
-	all) chosen=$(names) ;;
-	*) chosen=$(names | grep -x -- "$1") ;;
-	esac
-	shift
-done
-if [ -z "$chosen" ] || ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
-	usage >&2
-	exit 2
-fi
-if ! { [ -d "$build" ] || CC=clang meson setup "$build" -Dfuzz=true -Dbuildtype=debugoptimized; } \
-	>/dev/null || ! ninja -j2 -C "$build" $(printf 'tests/fuzz/fuzz_%s ' $chosen) >"$build/log"; then
-	tail -20 "$build/log" >&2
+fuzz() {
+	local name=$1 tmp status=0
+	tmp=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
+	mkdir "$tmp/corpus"
+	cp "tests/fuzz/seeds/$name"/* "$tmp/corpus"
+	round "$name" "$tmp" || status=1
+	while [ -n "$until_dry" ] && [ $status = 0 ] && ! dry "$name"; do
+		round "$name" "$tmp" || status=1
+	done
+	rm -r "$tmp"
+	return $status
+}
+
+# ready DIRECTORY NAMES [MESON OPTIONS...]
+ready() {
+	local dir=$1 targets
+	targets=$(printf 'tests/fuzz/fuzz_%s ' $2)
+	shift 2
+	{ [ -e "$dir/build.ninja" ] ||
+		CC=clang meson setup "$dir" -Dfuzz=true -Dbuildtype=debugoptimized "$@"; } >"$dir.log" &&
+		ninja -j2 -C "$dir" $targets >>"$dir.log" && return
+	tail -20 "$dir.log" >&2
 	echo "run.sh: the build with -Dfuzz=true failed; it needs clang and its libFuzzer" >&2
 	exit 1
-fi
-status=0
-for name in $chosen; do
-	fuzz "$name" || status=1
-done
-exit $status
+}
+
+main() {
+	local chosen= seconds=60 merge_back= until_dry= status=0 name traced= untraced=
+	while [ $# -gt 0 ]; do
+		case $1 in
+		--seconds)
+			seconds=${2:-}
+			shift
+			;;
+		--update) merge_back=yes ;;
+		--until-dry) merge_back=yes until_dry=yes ;;
+		all) chosen=$(names) ;;
+		*) chosen=$(names | grep -x -- "$1") ;;
+		esac
+		shift
+	done
+	if [ -z "$chosen" ] || ! [[ $seconds =~ ^[1-9][0-9]*$ ]]; then
+		usage >&2
+		exit 2
+	fi
+	for name in $chosen; do
+		[ "$(dir_of "$name")" = "$build" ] && traced+=" $name" || untraced+=" $name"
+	done
+	[ -z "$traced" ] || ready "$build" "$traced"
+	[ -z "$untraced" ] ||
+		ready "$build-actions" "$untraced" -Dc_args=-fno-sanitize-coverage=trace-cmp
+	for name in $chosen; do
+		fuzz "$name" || status=1
+	done
+	return $status
+}
+
+main "$@"
