@@ -184,13 +184,10 @@ with_layout(const struct ps_port *p, int (*call)(const struct ps_dedicated *d, s
 		.keys = p->keys,
 		.n_keys = p->n_keys,
 	};
-	struct ps_err cause;
-	int rc;
 
 	if (p->kind != PS_PORT_AF_XDP || p->conf->layout != PS_LAYOUT_DEDICATED)
 		return 0;
-	rc = call(&d, &cause);
-	return rc < 0 ? ps_fail(e, -rc, "[port %s] %.480s", p->conf->name, cause.text) : 0;
+	return call(&d, e);
 }
 
 int

@@ -42,6 +42,24 @@ ps_dedicated_total(struct ps_queues ours, uint32_t now)
 	return now > need ? now : need;
 }
 
+int
+ps_dedicated_place(
+	struct ps_queues *ours, uint32_t n, uint32_t total, uint64_t taken, struct ps_err *err)
+{
+	for (uint32_t first = 0; n > 0 && n < total && first + n <= total; first++) {
+		const uint64_t mine = n < 64 ? ((UINT64_C(1) << n) - 1) : UINT64_MAX;
+
+		if (first + n > 64)
+			break;
+		if (((taken >> first) & mine) != 0)
+			continue;
+		*ours = (struct ps_queues){.first = first, .n = n};
+		return 0;
+	}
+	return ps_fail(err, ENOSPC, "no %u neighbouring queue%s of %u %s free", n,
+		n == 1 ? "" : "s", total, n == 1 ? "is" : "are");
+}
+
 static int
 differs(const struct ps_dedicated *d, const char *what, struct ps_err *err)
 {
@@ -55,15 +73,14 @@ verify_table(const struct ps_dedicated *d, struct ps_err *err)
 {
 	struct ps_rss *r = malloc(sizeof(*r));
 	int ret = r == NULL ? ps_fail(err, ENOMEM, "out of memory") : ps_rss_get(d->ifname, r, err);
-	char what[96];
+	char what[96], queues[PS_QUEUES_TEXT];
 
 	if (ret == 0 && r->n_entries == 0)
 		ret = ps_fail(err, EOPNOTSUPP,
 			"%s: its driver has no indirection table: set layout = simple", d->ifname);
 	if (ret == 0 && !ps_rss_spares(r, d->ours)) {
-		snprintf(what, sizeof(what),
-			"the indirection table leads to queues %u to %u, which are penstock's",
-			d->ours.first, d->ours.first + d->ours.n - 1);
+		snprintf(what, sizeof(what), "the indirection table leads to penstock's %s too",
+			ps_queues_text(d->ours, queues));
 		ret = differs(d, what, err);
 	}
 	free(r);
@@ -112,6 +129,17 @@ ps_dedicated_verify(const struct ps_dedicated *d, struct ps_err *err)
 	return ret < 0 ? ret : verify_rules(d, err);
 }
 
+/* Without, no driver takes rules; which one has no such switch is seen by its answer. */
+static int
+allow_rules(const char *ifname, struct ps_err *err)
+{
+	struct ps_feature f;
+
+	if (ps_feature_get(ifname, "rx-ntuple-filter", &f, err) < 0 || f.active || !f.changeable)
+		return 0;
+	return ps_feature_set(ifname, "rx-ntuple-filter", true, err);
+}
+
 /* Channels and RSS context are not set here: both would take the queues from under the sockets. */
 int
 ps_dedicated_mend(const struct ps_dedicated *d, struct ps_err *err)
@@ -127,6 +155,8 @@ ps_dedicated_mend(const struct ps_dedicated *d, struct ps_err *err)
 			      : ps_rss_set(d->ifname, r, err);
 	}
 	free(r);
+	if (ret == 0)
+		ret = allow_rules(d->ifname, err);
 	ps_dedicated_fate(d->ours, fate, sizeof(fate));
 	for (uint32_t i = 0; ret == 0 && i < d->n_keys; i++)
 		ret = ps_setting_set(d->ifname,

@@ -36,6 +36,11 @@ char *ps_dedicated_key(uint32_t addr_be, uint16_t port_be, char text[PS_DEDICATE
  * other are among them. */
 uint32_t ps_dedicated_total(struct ps_queues ours, uint32_t now);
 
+/* The lowest place for n queues of ours among total, none of which is taken (bit set of queues that
+ * others hold), with one left for the kernel. -ENOSPC; only queues below 64 are looked at. */
+int ps_dedicated_place(
+	struct ps_queues *ours, uint32_t n, uint32_t total, uint64_t taken, struct ps_err *err);
+
 /* Is all of it there? -ESTALE and a line that names what differs, and penstock init; anything else
  * could not be read. */
 int ps_dedicated_verify(const struct ps_dedicated *d, struct ps_err *err);

@@ -89,6 +89,10 @@ struct ps_queues {
 	uint32_t first, n;
 };
 
+/* "queue 7", "queues 6 to 7"; returns text. */
+#define PS_QUEUES_TEXT 32
+char *ps_queues_text(struct ps_queues q, char text[PS_QUEUES_TEXT]);
+
 /* Makes r's table of n_entries spread evenly over queues 0 to total - 1 but these. -EINVAL: these
  * are not among them, or no queue is left. */
 int ps_rss_spare(struct ps_rss *r, struct ps_queues q, uint32_t total);

@@ -91,6 +91,16 @@ ps_rss_get(const char *ifname, struct ps_rss *r, struct ps_err *err)
 	return get_rss(ifname, 0, r, err);
 }
 
+char *
+ps_queues_text(struct ps_queues q, char text[PS_QUEUES_TEXT])
+{
+	if (q.n == 1)
+		snprintf(text, PS_QUEUES_TEXT, "queue %u", q.first);
+	else
+		snprintf(text, PS_QUEUES_TEXT, "queues %u to %u", q.first, q.first + q.n - 1);
+	return text;
+}
+
 int
 ps_rss_spare(struct ps_rss *r, struct ps_queues q, uint32_t total)
 {
@@ -292,6 +302,7 @@ spread_but(const char *ifname, const struct but *but, struct ps_rss *r, struct p
 {
 	struct ethtool_rxfh sizes = {.cmd = ETHTOOL_GRSSH};
 	int ret = ps_ethtool_ioctl(ifname, &sizes);
+	char text[PS_QUEUES_TEXT];
 
 	if (ret == 0 && (sizes.indir_size == 0 || sizes.indir_size > PS_RSS_ENTRIES))
 		ret = -EOPNOTSUPP;
@@ -300,9 +311,9 @@ spread_but(const char *ifname, const struct but *but, struct ps_rss *r, struct p
 	r->n_entries = sizes.indir_size;
 	if (ps_rss_spare(r, but->queues, but->total) < 0)
 		return ps_fail(err, EINVAL,
-			"%s: queues %u to %u of %u leave none for the kernel; see ethtool -l %s",
-			ifname, but->queues.first, but->queues.first + but->queues.n - 1,
-			but->total, ifname);
+			"%s: %s of %u cannot be penstock's and leave one for the kernel: raise the "
+			"channels (ethtool -L %s), or set layout = simple",
+			ifname, ps_queues_text(but->queues, text), but->total, ifname);
 	return 0;
 }
 
@@ -370,6 +381,8 @@ ps_rss_context_queues(const char *ifname, uint32_t id, struct ps_queues *q, stru
 int
 ps_rss_context_find(const char *ifname, struct ps_queues q, uint32_t *id, struct ps_err *err)
 {
+	char text[PS_QUEUES_TEXT];
+
 	for (uint32_t i = 1; i < CONTEXTS; i++) {
 		struct ps_queues of;
 		int ret = ps_rss_context_queues(ifname, i, &of, err);
@@ -386,8 +399,8 @@ ps_rss_context_find(const char *ifname, struct ps_queues q, uint32_t *id, struct
 			return 0;
 		}
 	}
-	return ps_fail(err, ENOENT, "%s: no RSS context spreads over queues %u to %u", ifname,
-		q.first, q.first + q.n - 1);
+	return ps_fail(
+		err, ENOENT, "%s: no RSS context spreads over %s", ifname, ps_queues_text(q, text));
 }
 
 int

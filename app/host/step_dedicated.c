@@ -83,7 +83,7 @@ look_table(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 	const struct ps_knob k = setting(ifname, "rss");
 	const struct ps_queues ours = queues_of(p);
 	uint32_t total = planned_total(p, ifname);
-	char value[64];
+	char value[64], queues[PS_QUEUES_TEXT];
 	struct ps_err e;
 	int rc = ps_rss_get(ifname, &rss, &e);
 
@@ -98,8 +98,8 @@ look_table(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 	}
 	total = total > 0 ? total : rss.n_rings;
 	if (total == rss.n_rings && ps_rss_spares(&rss, ours)) {
-		ps_row_add(h, PS_STEP_OK, ifname, "", "the table leads to none of queues %u to %u",
-			ours.first, ours.first + ours.n - 1);
+		ps_row_add(h, PS_STEP_OK, ifname, "", "the table spares penstock's %s",
+			ps_queues_text(ours, queues));
 		return;
 	}
 	snprintf(value, sizeof(value), "table=but:%u+%u/%u", ours.first, ours.n, total);
@@ -212,21 +212,22 @@ void
 ps_step_rules(struct ps_host *h)
 {
 	const unsigned int n = count_rules(h->conf);
+	char ifname[16];
 	bool any = false;
 
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
 		const struct ps_conf_port *p = &h->conf->port[i];
 
-		if (p->layout != PS_LAYOUT_DEDICATED || !ps_host_is_interface(p))
+		if (p->layout != PS_LAYOUT_DEDICATED || ps_host_interface(p, ifname) == NULL)
 			continue;
 		any = true;
 		if (n > RULES_MAX)
-			ps_row_add(h, PS_STEP_NOT, p->device,
+			ps_row_add(h, PS_STEP_NOT, ifname,
 				"name fewer addresses, or set layout = simple",
 				"%u rules are needed, and penstock init sets at most %u", n,
 				RULES_MAX);
 		else
-			look_rules(h, p, p->device);
+			look_rules(h, p, ifname);
 	}
 	if (!any)
 		ps_row_add(h, PS_STEP_SKIP, "", "", "no port has layout = dedicated");

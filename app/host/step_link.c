@@ -356,14 +356,15 @@ ps_step_rss(struct ps_host *h)
 void
 ps_step_ntuple(struct ps_host *h)
 {
+	char ifname[16];
 	bool any = false;
 
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
 		const struct ps_conf_port *p = &h->conf->port[i];
 		struct ps_knob k;
 
-		if (p->layout == PS_LAYOUT_DEDICATED && ps_host_is_interface(p)) {
-			ps_look_dedicated_ntuple(h, p, p->device);
+		if (p->layout == PS_LAYOUT_DEDICATED && ps_host_interface(p, ifname) != NULL) {
+			ps_look_dedicated_ntuple(h, p, ifname);
 			any = true;
 			continue;
 		}

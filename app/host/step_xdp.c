@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "af_xdp.h"
+#include "dedicated.h"
 #include "deny.h"
 #include "iface.h"
 #include "nl.h"
 #include "text.h"
 #include "xdp/steer.h"
-
-#define REMEDY "start Agave with --no-xdp, or let penstock use queues behind its own (first_queue)"
 
 /* -- programs -- */
 
@@ -65,10 +65,9 @@ look_at_program(struct ps_host *h, const struct ps_iface *i)
 /* -- sockets: Agave 4.2 and later takes queues 0 to N-1 by itself -- */
 
 struct search {
-	struct ps_host *h;
-	const struct ps_conf_port *port;
 	const struct ps_iface *iface;
-	unsigned int found;
+	uint64_t taken; /* bit set of queues that a socket holds */
+	uint32_t inode[PS_STEER_QUEUES];
 };
 
 static void
@@ -107,7 +106,6 @@ take_socket(const struct nlmsghdr *answer, void *arg)
 	const struct xdp_diag_msg *m = mnl_nlmsg_get_payload(answer);
 	const struct xdp_diag_info *info;
 	struct search *s = arg;
-	char owner[96];
 
 	if (mnl_nlmsg_get_payload_len(answer) < sizeof(*m))
 		return 0;
@@ -116,39 +114,123 @@ take_socket(const struct nlmsghdr *answer, void *arg)
 		mnl_attr_get_payload_len(tb[XDP_DIAG_INFO]) < sizeof(*info))
 		return 0;
 	info = mnl_attr_get_payload(tb[XDP_DIAG_INFO]);
-	if (info->ifindex != s->iface->index || info->queue_id < s->port->first_queue ||
-		info->queue_id >= s->port->first_queue + s->port->queues)
+	if (info->ifindex != s->iface->index || info->queue_id >= PS_STEER_QUEUES)
 		return 0;
-	s->found++;
-	name_owner(m->xdiag_ino, owner, sizeof(owner));
-	ps_row_add(s->h, PS_STEP_NOT, s->iface->name, REMEDY,
-		"queue %u is held by an AF_XDP socket of %s", info->queue_id, owner);
+	s->taken |= UINT64_C(1) << info->queue_id;
+	s->inode[info->queue_id] = m->xdiag_ino;
 	return 0;
+}
+
+/* Where the kernel does not list them (no XDP_SOCKETS_DIAG): a queue that is held refuses another
+ * socket. In copy mode that one touches nothing of the driver. */
+static int
+try_queues(struct search *s, uint32_t total)
+{
+	int rc = 0;
+
+	for (uint32_t q = 0; rc == 0 && q < total && q < PS_STEER_QUEUES; q++) {
+		rc = ps_xdp_try_queue(s->iface->index, (uint16_t)q, false);
+		if (rc == -EBUSY) {
+			s->taken |= UINT64_C(1) << q;
+			rc = 0;
+		}
+	}
+	return rc;
+}
+
+static int
+find_sockets(struct search *s, uint32_t total, struct ps_err *e)
+{
+	struct xdp_diag_req *req;
+	struct ps_nl nl;
+	int rc;
+
+	req = ps_nl_route(&nl, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, sizeof(*req));
+	req->sdiag_family = AF_XDP;
+	req->xdiag_show = XDP_SHOW_INFO;
+	nl.bus = NETLINK_SOCK_DIAG;
+	rc = ps_nl_talk(&nl, take_socket, s, "AF_XDP sockets", e);
+	if (rc != -ENOENT)
+		return rc;
+	rc = try_queues(s, total);
+	return rc == 0 ? 0
+		       : ps_fail(e, -rc,
+				 "this kernel does not list AF_XDP sockets (XDP_SOCKETS_DIAG), and "
+				 "its queues cannot be tried: %s",
+				 strerror(-rc));
+}
+
+/* Receive queues: what there are, and what there can be. */
+static void
+count_queues(const char *ifname, uint32_t *now, uint32_t *max)
+{
+	struct ps_err unused;
+
+	*now = *max = 1;
+	if (ps_params_get(ifname, PS_CHANNELS, "combined", now, &unused) == 0 && *now > 0) {
+		if (ps_params_get(ifname, PS_CHANNELS, "combined-max", max, &unused) < 0)
+			*max = *now;
+	} else if (ps_params_get(ifname, PS_CHANNELS, "rx", now, &unused) == 0 && *now > 0) {
+		if (ps_params_get(ifname, PS_CHANNELS, "rx-max", max, &unused) < 0)
+			*max = *now;
+	} else {
+		*now = 1;
+	}
+}
+
+/* Among the queues that there are, or else among those that init can make. */
+static void
+plan_queues(const struct ps_conf_port *p, const struct search *s, uint32_t now, uint32_t max,
+	char *remedy, size_t cap)
+{
+	struct ps_queues ours;
+	struct ps_err e;
+	int rc = ps_dedicated_place(&ours, p->queues, now, s->taken, &e);
+
+	if (rc < 0)
+		rc = ps_dedicated_place(&ours, p->queues, max, s->taken, &e);
+	if (rc < 0)
+		snprintf(remedy, cap, "start Agave with --no-xdp, or choose another port: %.120s",
+			e.text);
+	else
+		snprintf(remedy, cap,
+			"set first_queue = %u%s in [port %s]: no one holds it, and init leaves the "
+			"others to the kernel's RSS; or start Agave with --no-xdp",
+			ours.first,
+			p->layout == PS_LAYOUT_DEDICATED ? "" : " and layout = dedicated", p->name);
 }
 
 static void
 look_at_sockets(struct ps_host *h, const struct ps_conf_port *p, const struct ps_iface *i)
 {
-	struct search s = {.h = h, .port = p, .iface = i};
-	struct xdp_diag_req *req;
-	struct ps_nl nl;
+	struct search s = {.iface = i};
+	char owner[96] = "a process that this kernel does not tell", remedy[320];
+	unsigned int held = 0;
+	uint32_t now, max;
 	struct ps_err e;
-	int rc;
 
 	if (h->running)
 		return;
-	req = ps_nl_route(&nl, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, sizeof(*req));
-	req->sdiag_family = AF_XDP;
-	req->xdiag_show = XDP_SHOW_INFO;
-	nl.bus = NETLINK_SOCK_DIAG;
-	rc = ps_nl_talk(&nl, take_socket, &s, "AF_XDP sockets", &e);
-	if (rc == -ENOENT)
-		ps_row_add(h, PS_STEP_SKIP, i->name, "pgrep -a 'agave|fdctl|firedancer'",
-			"this kernel does not list AF_XDP sockets (XDP_SOCKETS_DIAG); penstock run "
-			"finds a queue that is in use");
-	else if (rc < 0)
-		ps_row_add(h, PS_STEP_SKIP, i->name, "", "%s", e.text);
-	else if (s.found == 0)
+	count_queues(i->name, &now, &max);
+	if (find_sockets(&s, now, &e) < 0) {
+		ps_row_add(h, PS_STEP_SKIP, i->name, "pgrep -a 'agave|fdctl|firedancer'", "%s",
+			e.text);
+		return;
+	}
+	plan_queues(p, &s, now, max, remedy, sizeof(remedy));
+	for (uint32_t q = p->first_queue; q < p->first_queue + p->queues; q++) {
+		if (q >= PS_STEER_QUEUES || (s.taken >> q & 1) == 0)
+			continue;
+		held++;
+		if (s.inode[q] != 0)
+			name_owner(s.inode[q], owner, sizeof(owner));
+		ps_row_add(h, PS_STEP_NOT, i->name, remedy,
+			"queue %u is held by an AF_XDP socket of %s", q, owner);
+	}
+	if (held == 0 && s.taken != 0 && p->layout == PS_LAYOUT_SIMPLE)
+		ps_row_add(h, PS_STEP_PARTIAL, i->name, "set layout = dedicated in [port]",
+			"others hold queues of it, and RSS leads the services' packets there too");
+	else if (held == 0)
 		ps_row_add(h, PS_STEP_OK, i->name, "", "no AF_XDP socket on its queues");
 }
 

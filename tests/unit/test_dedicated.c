@@ -238,7 +238,8 @@ test_too_few(void)
 		CU_ASSERT_EQUAL(ps_rss_spare(&rss, cases[i].ours, cases[i].total), -EINVAL);
 	boot(4, 128);
 	CU_ASSERT_EQUAL(ps_setting_set("x", "rss", "table=but:0+4/4", &err), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(err.text, "leave none for the kernel"));
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(err.text, "cannot be penstock's and leave one for the kernel"));
 	CU_ASSERT_EQUAL(nic.writes, 0);
 	/* Ours and at least one more, and all that there are already. */
 	CU_ASSERT_EQUAL(ps_dedicated_total((struct ps_queues){0, 1}, 1), 2);
@@ -246,6 +247,43 @@ test_too_few(void)
 	CU_ASSERT_EQUAL(ps_dedicated_total((struct ps_queues){0, 1}, 48), 48);
 	CU_ASSERT_EQUAL(ps_dedicated_total((struct ps_queues){7, 1}, 4), 8);
 	CU_ASSERT_EQUAL(ps_dedicated_total((struct ps_queues){7, 1}, 8), 8);
+}
+
+/* Others hold queues: the lowest place that is free, or none. */
+static void
+test_places(void)
+{
+	static const struct {
+		uint32_t n, total;
+		uint64_t taken;
+		int first; /* or -ENOSPC */
+	} cases[] = {
+		{1, 8, 0, 0},
+		{1, 8, 0xf, 4},  /* a validator on 0 to 3 */
+		{2, 8, 0xb, 4},  /* the gap at 2 is too narrow */
+		{1, 8, 0xb, 2},  /* and here it is not */
+		{1, 8, 0x7f, 7}, /* the last */
+		{2, 8, 0x7f, -ENOSPC},
+		{1, 8, 0xff, -ENOSPC},
+		{1, 1, 0, -ENOSPC}, /* none would be left */
+		{4, 4, 0, -ENOSPC},
+		{4, 5, 0, 0},
+		{4, 5, 1, 1},
+		{64, 128, 0, 0},
+		{1, 128, UINT64_MAX, -ENOSPC}, /* the program knows 64 queues */
+		{0, 8, 0, -ENOSPC},
+		{UINT32_MAX, 8, 0, -ENOSPC},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ps_queues ours = {99, 99};
+		int rc =
+			ps_dedicated_place(&ours, cases[i].n, cases[i].total, cases[i].taken, &err);
+
+		CU_ASSERT_EQUAL(rc, cases[i].first < 0 ? cases[i].first : 0);
+		if (rc == 0)
+			CU_ASSERT(ours.first == (uint32_t)cases[i].first && ours.n == cases[i].n);
+	}
 }
 
 static void
@@ -454,6 +492,7 @@ main(void)
 	s = CU_add_suite("dedicated", NULL, NULL);
 	if (s != NULL && CU_add_test(s, "tables that spare queues", test_tables) &&
 		CU_add_test(s, "too few queues", test_too_few) &&
+		CU_add_test(s, "a place beside others", test_places) &&
 		CU_add_test(s, "the table as a setting", test_table_setting) &&
 		CU_add_test(s, "rules as settings", test_rules) &&
 		CU_add_test(s, "RSS contexts as settings", test_contexts) &&
