@@ -326,6 +326,7 @@ actor_put(bool to_server, unsigned int address, unsigned int client, const uint8
 	if (actor.n_packets == ACTOR_PACKETS)
 		actor_drop(0, 1);
 	to = actor.packet[actor.n_packets++];
+	fuzz_note(actor.now_ns ^ len);
 	to->to_server = to_server;
 	to->foreign = false;
 	to->ecn = 0;

@@ -194,6 +194,7 @@ poll(struct penstock_feed *f, unsigned int at, bool peek)
 	int n = penstock_feed_poll(f, r, max);
 
 	FUZZ_CHECK(n == -EBADMSG || (n >= 0 && (unsigned int)n <= max));
+	fuzz_note((uint64_t)n);
 	for (int i = 0; i < n; i++)
 		check_record(r[i], peek);
 	penstock_feed_info(f, &info);

@@ -278,6 +278,7 @@ drain(void)
 			break;
 		FUZZ_CHECK(d.len > 0 && d.len <= PS_UDP_PAYLOAD_MIN && ++n < REPLIES_MAX);
 		w.tx_bytes += d.len;
+		fuzz_note(w.now_ns ^ d.len);
 	}
 	FUZZ_CHECK(w.validated || w.tx_bytes <= 3 * w.rx_bytes);
 	FUZZ_CHECK(w.stats->conns_open + w.stats->half_open <= CONNS);
@@ -340,6 +341,8 @@ finish(void)
 		FUZZ_CHECK(!w.slot[i]);
 	pass(60 * PS_SEC_NS);
 	FUZZ_CHECK(ps_quic_service(w.q, w.now_ns) == PS_NEVER);
+	for (unsigned int i = 0; i < sizeof(*w.stats) / sizeof(uint64_t); i++)
+		fuzz_note(((const uint64_t *)w.stats)[i]);
 	FUZZ_CHECK(w.tls.sessions == 0);
 	ps_quic_stop(w.q);
 }

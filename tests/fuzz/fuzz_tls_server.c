@@ -70,6 +70,7 @@ start(unsigned int budget)
 static void
 check_io(void)
 {
+	fuzz_note((uint64_t)io.result << 32 ^ io.alert);
 	FUZZ_CHECK(
 		io.result == PS_TLS_MORE || io.result == PS_TLS_DONE || io.result == PS_TLS_ALERT);
 	FUZZ_CHECK(io.result != PS_TLS_ALERT || (io.alert != 0 && io.alert != 80));

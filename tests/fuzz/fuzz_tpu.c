@@ -83,6 +83,7 @@ expect(const uint8_t *p, uint32_t len)
 	FUZZ_CHECK(r->payload_bytes == len && memcmp(penstock_feed_payload(r), p, len) == 0);
 	FUZZ_CHECK((r->flags == PENSTOCK_FEED_HAS_KEY) == w.peer.has_key);
 	w.read = header.produced;
+	fuzz_note(w.read);
 }
 
 static void

@@ -62,9 +62,9 @@ add() {
 	END {
 		dry = n >= 1e8 || (n >= 1e6 && last <= 0.8 * n) ? "yes" : "no"
 		printf "%s %d %d %d %s %s\n", name, n, last, edges, dry, date
-	}' $results >$results.new
-	LC_ALL=C sort $results.new | column -t >$results
-	rm $results.new
+	}' $results >$results.$$
+	LC_ALL=C sort $results.$$ | column -t >$results
+	rm $results.$$
 }
 
 dry() { grep -Eq "^$1 .* yes " $results 2>/dev/null; }
