@@ -22,8 +22,8 @@
 #include "ps_privilege.h"
 #include "ps_time.h"
 
-#define LOOK_MS  250
-#define STALE_NS (2 * PS_SEC_NS)
+#define LOOK_MS  100
+#define STALE_NS (3 * PS_SEC_NS / 2)
 #define TRIES    60 /* seconds, after penstock's end */
 
 static const char title[] = "ps-guard";

@@ -16,7 +16,6 @@ usage="usage: launch.sh -c FILE [--i-have-another-way-in] [-- ARGUMENTS OF penst
 PENSTOCK=${PENSTOCK:-penstock}
 START_S=60 # until it serves
 STOP_S=10  # from SIGTERM to SIGKILL
-FREE_S=1   # from SIGTERM until the kernel gets its traffic, whether it has ended or not
 LOOK_S=0.5 # of the watch: between two looks, and for an answer
 MISSES=2   # of its looks until it counts as hanging: two seconds in all
 
@@ -72,7 +71,6 @@ stop_penstock() {
 	kill -TERM "$pid" 2>/dev/null
 	for ((i = 0; i < STOP_S * 10; i++)); do
 		alive || break
-		[ $i -ne $((FREE_S * 10)) ] || "$PENSTOCK" fini -c "$conf" --rules-only
 		sleep 0.1
 	done
 	if alive; then
@@ -93,10 +91,9 @@ finish() {
 	exit "$code"
 }
 
-# The kernel has its traffic again at once; the rest of the end may take its time.
+# Penstock's guard gives the kernel its traffic, and has done so by now where a worker stood still.
 give_up() {
 	say "$1"
-	"$PENSTOCK" fini -c "$conf" --rules-only
 	[ -z "$pid" ] || kill -KILL "$pid" 2>/dev/null
 	exit 1
 }

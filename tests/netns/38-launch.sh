@@ -19,7 +19,6 @@ serves() { grep -q 'launch: serving' "$TMP/launch.log"; }
 # What launch.sh runs; a stubborn one stays for as long as $TMP/stubborn does.
 cat >"$TMP/penstock" <<SH
 #!/bin/bash
-echo "\$*" >>"$TMP/calls"
 if [ "\$1" = run ] && [ -e "$TMP/stubborn" ]; then
 	trap : TERM
 	"$PENSTOCK" "\$@" &
@@ -31,8 +30,6 @@ fi
 exec "$PENSTOCK" "\$@"
 SH
 chmod 755 "$TMP/penstock"
-frees() { grep -c -- '--rules-only' "$TMP/calls"; }
-freed() { [ "$(frees)" -ge 1 ]; }
 kernel_has_all() { [ "$(kernel_gets)" -eq 50 ]; }
 run_pid() { pgrep -f "^$PENSTOCK run -c $CONF"; }
 
@@ -48,7 +45,6 @@ spawn manager python3 "$TMP/manager.py" "$TMP/notify"
 wait_for 5 test -S "$TMP/notify"
 
 launch() {
-	: >"$TMP/calls"
 	spawn launch in_server_exec env PENSTOCK="$TMP/penstock" STATE_DIRECTORY="$STATE" \
 		NOTIFY_SOCKET="$TMP/notify" bash "$ROOT/deploy/launch.sh" -c "$CONF"
 	LAUNCH=$PID
@@ -77,13 +73,13 @@ code=$?
 restored || fail "SIGTERM: the host is not as it was"
 has_no_program || fail "SIGTERM: the program is left"
 
-# It does not stop: the kernel is given its traffic before that is waited for.
+# It takes its time to stop.
 touch "$TMP/stubborn"
 launch
-! freed || fail "the rules are removed while it serves"
 kill -TERM "$LAUNCH"
-wait_for 8 freed || fail "stubborn: the rules are not removed"
+sleep 2
 alive "$(run_pid)" || fail "stubborn: penstock ended all the same, so this shows nothing"
+alive "$LAUNCH" || fail "stubborn: launch.sh does not wait for it"
 rm "$TMP/stubborn"
 wait_for 15 gone "$LAUNCH" || fail "stubborn: launch.sh does not end"
 restored || fail "stubborn: the host is not as it was"
@@ -97,12 +93,11 @@ code=$?
 restored || fail "SIGKILL: the host is not as it was"
 
 # Penstock stands still: the kernel has its port back within three seconds, then the rest follows. It
-# may take the program off while the first datagrams are on their way.
+# may take the program off while the first datagrams are on their way. (Drop rules: tests/lab/23.)
 launch
 victim=$(run_pid)
 kill -STOP "$victim"
 sleep 3
-freed || fail "stopped: the rules are not removed within three seconds"
 kernel_has_all || kernel_has_all || fail "stopped: the kernel does not get the packets"
 wait_for 15 gone "$LAUNCH" || fail "launch.sh goes on beside a penstock that hangs"
 grep -q 'penstock hangs' "$TMP/launch.log" || fail "the hanging is not said"
