@@ -42,6 +42,7 @@ static const struct command {
 	{"feed", "print the records of a feed", ps_cmd_feed, NULL},
 	{"bench", "measure what packets and handshakes cost, in memory", ps_cmd_bench,
 		ps_help_bench},
+	{"load", "send signed transactions to a TPU port", ps_cmd_load, ps_help_load},
 	{"help", "help COMMAND, help config (all options), help drops", help, help_help},
 	{"version", "versions of penstock and DPDK", version, help_version},
 };

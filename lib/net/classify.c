@@ -122,16 +122,6 @@ udp_checksum_ok(
 	}
 }
 
-static uint64_t
-pack_link(uint16_t port_id, const struct rte_ether_addr *mac)
-{
-	uint64_t link = port_id;
-
-	for (int i = 0; i < RTE_ETHER_ADDR_LEN; i++)
-		link = link << 8 | mac->addr_bytes[i];
-	return link;
-}
-
 /* The reason for refusing the frame, or PS_DROP_COUNT with *dg and *service filled. */
 static enum ps_drop
 classify(const struct ps_net_selectors *s, uint16_t port_id, struct rte_mbuf *m,
@@ -178,7 +168,7 @@ classify(const struct ps_net_selectors *s, uint16_t port_id, struct rte_mbuf *m,
 		.len = udp_len - sizeof(*udp),
 		.ecn = ip->type_of_service & 3,
 		.flow = {ip->src_addr, ip->dst_addr, udp->src_port, udp->dst_port},
-		.link = pack_link(port_id, &eth->src_addr),
+		.link = ps_net_link(port_id, &eth->src_addr),
 		.frame = m,
 	};
 	return PS_DROP_COUNT;

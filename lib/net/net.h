@@ -59,6 +59,16 @@ ps_net_link_port(uint64_t link)
 	return (uint16_t)(link >> 48);
 }
 
+static inline uint64_t
+ps_net_link(uint16_t port_id, const struct rte_ether_addr *mac)
+{
+	uint64_t link = port_id;
+
+	for (int i = 0; i < RTE_ETHER_ADDR_LEN; i++)
+		link = link << 8 | mac->addr_bytes[i];
+	return link;
+}
+
 /* Points dg at the place for its payload in an empty frame: data, len (the room) and frame. */
 void ps_net_tx_open(struct ps_datagram *dg, struct rte_mbuf *frame);
 /* Writes the headers before the payload of dg (flow, link, ecn and len set by its protocol) and
