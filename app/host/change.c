@@ -10,8 +10,8 @@
 const char *
 ps_outcome_name(enum ps_outcome o)
 {
-	static const char *const name[] = {
-		"changed", "refused", "kept", "restored", "already", "foreign", "gone", "forgotten", "failed"};
+	static const char *const name[] = {"changed", "refused", "kept", "restored", "already",
+		"foreign", "gone", "forgotten", "failed"};
 
 	return name[o];
 }
