@@ -38,7 +38,7 @@ queues_of(const struct ps_conf_port *p)
 /* -- ntuple -- */
 
 void
-ps_look_dedicated_ntuple(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
+ps_look_dedicated_ntuple(struct ps_host *h, const char *ifname)
 {
 	const struct ps_knob k = setting(ifname, "feature.rx-ntuple-filter");
 	struct ps_ntuple_table t = {0};
@@ -47,7 +47,6 @@ ps_look_dedicated_ntuple(struct ps_host *h, const struct ps_conf_port *p, const 
 	bool has_feature = ps_feature_get(ifname, "rx-ntuple-filter", &f, &e) == 0;
 	int rc = ps_ntuple_list(ifname, &t, &e);
 
-	(void)p;
 	free(t.locations);
 	if (has_feature && !f.active && f.changeable)
 		ps_host_want(h, PS_STEP_NOT, ifname, &k, "on",
@@ -97,7 +96,7 @@ look_table(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 		return;
 	}
 	total = total > 0 ? total : rss.n_rings;
-	if (total == rss.n_rings && ps_rss_spares(&rss, ours)) {
+	if ((rss.n_rings == 0 || total == rss.n_rings) && ps_rss_spares(&rss, ours)) {
 		ps_row_add(h, PS_STEP_OK, ifname, "", "the table spares penstock's %s",
 			ps_queues_text(ours, queues));
 		return;

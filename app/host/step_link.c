@@ -364,7 +364,7 @@ ps_step_ntuple(struct ps_host *h)
 		struct ps_knob k;
 
 		if (p->layout == PS_LAYOUT_DEDICATED && ps_host_interface(p, ifname) != NULL) {
-			ps_look_dedicated_ntuple(h, p, ifname);
+			ps_look_dedicated_ntuple(h, ifname);
 			any = true;
 			continue;
 		}

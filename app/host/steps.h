@@ -35,7 +35,7 @@ void ps_step_ntuple(struct ps_host *h);
 /* step_dedicated.c */
 void ps_step_rules(struct ps_host *h);
 /* The part of layout = dedicated in the steps ntuple and rss of step_link.c. */
-void ps_look_dedicated_ntuple(struct ps_host *h, const struct ps_conf_port *p, const char *ifname);
+void ps_look_dedicated_ntuple(struct ps_host *h, const char *ifname);
 void ps_look_dedicated_rss(struct ps_host *h, const struct ps_conf_port *p, const char *ifname);
 /* step_xdp.c */
 void ps_step_xdp(struct ps_host *h);

@@ -184,6 +184,13 @@ test_whole(void)
 	refuse("[port p]\nqueues = 1\n" S("a", "any", "1"), "[port p]|device");
 	refuse("[port p]\ndevice = x\n[port q]\ndevice = x\n" S("a", "any", "1"),
 		"[port p]|[port q]|x");
+	CU_ASSERT_EQUAL(
+		load("[port p]\ndevice = x\nlayout = dedicated\n" S("a", "any", "1"), NULL), 0);
+	CU_ASSERT_EQUAL(conf.port[0].layout, PS_LAYOUT_DEDICATED);
+	refuse("[port p]\ndevice = x\npath = socket\nlayout = dedicated\n" S("a", "any", "1"),
+		"[port p]|layout = dedicated|path = af_xdp");
+	refuse("[port p]\ndevice = x\npath = pmd\nlayout = dedicated\n" S("a", "any", "1"),
+		"[port p]|layout = dedicated|path = af_xdp");
 	refuse("[quic]\nconnections = 8\n" S("a", "any", "1"), "handshakes|connections");
 	refuse("[penstock]\nname = a/b\n" S("a", "any", "1"), "name|a/b");
 	refuse("[penstock]\nname = ..\n" S("a", "any", "1"), "name|'..'");
