@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Penstock authors */
 
 /* The whole receive path of a small server endpoint, with ciphers and TLS replaced so that the
- * input reaches frames and states: packets are in clear text and verify unless their tag begins
- * with 0xff, connection ids are plain numbers, and TLS takes as ClientHello one byte (0xff: alert)
- * and the peer's transport parameters, and any byte at the Handshake level as Finished. The linker
- * puts the functions below in the place of the real ones (--wrap).
+ * input reaches frames and states: packets are as fake_protect.h says, and TLS takes as ClientHello
+ * one byte (0xff: alert) and the peer's transport parameters, and any byte at the Handshake level
+ * as Finished.
  *
  * Input: an option byte, then steps. A step is an op byte and
  *   op & 3 == 0, 1  a datagram: two bytes of length, then its bytes; op & 4: zeros follow up to
@@ -17,9 +16,9 @@
 #include <string.h>
 
 #include "engine.h"
+#include "fake_protect.h"
 #include "fake_tls.h"
 #include "fuzz.h"
-#include "ps_be.h"
 #include "ps_time.h"
 
 #define CONNS        6
@@ -37,8 +36,7 @@ static struct {
 	const struct ps_quic_stats *stats;
 	struct ps_drops drops;
 	uint64_t now_ns, rx_bytes, tx_bytes;
-	bool no_room, no_credit, validated;
-	uint8_t random;
+	bool no_room, no_credit;
 	struct fake_tls tls;
 	struct ps_datagram datagram[BURST]; /* that wait for the rest of their burst */
 	unsigned int held;
@@ -46,98 +44,6 @@ static struct {
 	uint8_t bytes[STREAM_BYTES];
 	unsigned int promised; /* frames the last reserve said yes to */
 } w;
-
-/* -- protect.h without ciphers -- */
-
-/* Declared as what they replace, so that a change of that does not go unnoticed. */
-__typeof__(ps_open) __wrap_ps_open;
-__typeof__(ps_seal) __wrap_ps_seal;
-__typeof__(ps_hp_masks) __wrap_ps_hp_masks;
-__typeof__(ps_cid_make) __wrap_ps_cid_make;
-__typeof__(ps_cid_read) __wrap_ps_cid_read;
-__typeof__(ps_token_check) __wrap_ps_token_check;
-__typeof__(ps_protect_random) __wrap_ps_protect_random;
-
-bool
-__wrap_ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
-	size_t aad_len, size_t clear_len)
-{
-	(void)p;
-	(void)k;
-	FUZZ_CHECK(pn <= PS_VARINT_MAX);
-	if (pkt[aad_len + clear_len] == 0xff)
-		return false;
-	/* what arrives at the Handshake level validates the address */
-	w.validated |= (pkt[0] & 0xb0) == 0xa0;
-	return true;
-}
-
-void
-__wrap_ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt,
-	size_t hdr_len, unsigned int pn_len, size_t text_len)
-{
-	(void)p;
-	(void)k;
-	(void)pn;
-	FUZZ_CHECK(pn_len + text_len >= 4);
-	memset(pkt + hdr_len + text_len, 0, PS_AEAD_TAG);
-}
-
-void
-__wrap_ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
-	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n)
-{
-	(void)p;
-	(void)keys;
-	for (unsigned int i = 0; i < n; i++)
-		memset(masks[i], samples[i][PS_HP_SAMPLE - 1] & 0, sizeof(masks[i]));
-}
-
-void
-__wrap_ps_cid_make(
-	const struct ps_protect *p, const struct ps_cid_parts *parts, uint8_t cid[PS_OUR_CID_LEN])
-{
-	(void)p;
-	memset(cid, 0, PS_OUR_CID_LEN);
-	cid[0] = parts->worker;
-	cid[3] = (uint8_t)parts->slot;
-	ps_be32_store(cid + 4, parts->generation);
-	ps_be32_store(cid + 8, parts->nonce);
-}
-
-bool
-__wrap_ps_cid_read(
-	const struct ps_protect *p, const uint8_t cid[PS_OUR_CID_LEN], struct ps_cid_parts *parts)
-{
-	(void)p;
-	*parts = (struct ps_cid_parts){.worker = cid[0],
-		.slot = ps_be32_load(cid) & 0xffffff,
-		.generation = ps_be32_load(cid + 4),
-		.nonce = ps_be32_load(cid + 8)};
-	return ps_be32_load(cid + 12) == 0;
-}
-
-bool
-__wrap_ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
-	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
-	struct ps_cid *odcid)
-{
-	(void)p;
-	(void)client;
-	(void)now_ns;
-	*odcid = *retry_scid;
-	if (len == 0 || token[0] == 0xff)
-		return false;
-	w.validated = true;
-	return true;
-}
-
-void
-__wrap_ps_protect_random(struct ps_protect *p, void *out, size_t len)
-{
-	(void)p;
-	memset(out, ++w.random, len);
-}
 
 /* -- fake_tls.h -- */
 
@@ -258,7 +164,7 @@ start(uint8_t options)
 		memcpy(fresh, mem, size);
 	}
 	memcpy(mem, fresh, size);
-	w.random = 0; /* creation took some */
+	memset(&fake_protect, 0, sizeof(fake_protect)); /* creation took random bytes */
 	w.q = q;
 	q->cfg = c;
 	w.stats = ps_quic_stats(w.q);
@@ -280,7 +186,7 @@ drain(void)
 		w.tx_bytes += d.len;
 		fuzz_note(w.now_ns ^ d.len);
 	}
-	FUZZ_CHECK(w.validated || w.tx_bytes <= 3 * w.rx_bytes);
+	FUZZ_CHECK(fake_protect.validated || w.tx_bytes <= 3 * w.rx_bytes);
 	FUZZ_CHECK(w.stats->conns_open + w.stats->half_open <= CONNS);
 	FUZZ_CHECK(w.stats->half_open <= HANDSHAKES && w.tls.sessions <= HANDSHAKES);
 	FUZZ_CHECK(w.stats->streams_open <= STREAMS);

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 
-"""Writes the seeds of fuzz_rx.c into the directory given: whole conversations in its clear-text
-dialect of QUIC (see the head of that file)."""
+"""Writes the seeds of fuzz_rx.c into the directory given, and with a second directory those of
+fuzz_client.c into that: whole conversations in their clear-text dialect of QUIC (see the heads of
+those files)."""
 
 import pathlib
 import sys
@@ -127,7 +128,75 @@ SEEDS = {
     "many_done": b"\0" + established() + packets(b"\x1e" * 1300),
 }
 
-out = pathlib.Path(sys.argv[1])
-out.mkdir(parents=True, exist_ok=True)
-for name, data in SEEDS.items():
-    (out / name).write_bytes(data)
+# -- fuzz_client.c: what a server says --
+
+OURS = b"\1" * 16  # the first id a client draws
+SERVER = b"SSSSSSSS"
+
+
+def parameters(odcid=OURS, scid=SERVER, retry=None, more=b""):
+    out = b"\x00" + bytes([len(odcid)]) + odcid + b"\x0f" + bytes([len(scid)]) + scid
+    if retry is not None:
+        out += b"\x10" + bytes([len(retry)]) + retry
+    return out + b"\x02\x10" + b"R" * 16 + b"\x04\x04\x80\x01\x00\x00" + b"\x07\x02\x50\x00" \
+        + b"\x09\x01\x10" + more
+
+
+def answer(slot=0, generation=0, retry=None, more=b"", scid=SERVER):
+    first = long(0, 0, ack(0) + crypto(0, b"\x01"), cid(slot, generation), scid)
+    second = long(2, 0, crypto(0, b"\x01" + parameters(scid=scid, retry=retry, more=more)),
+                  cid(slot, generation), scid)
+    return datagram(first + second)
+
+
+def send(size):
+    return bytes([3 | size // 40 << 3, 0])
+
+
+def retry(scid=b"RRRRRRRR", token=b"token"):
+    return datagram(b"\xf0\0\0\0\1\x10" + cid(0) + bytes([len(scid)]) + scid + token + TAG)
+
+
+def version(*versions):
+    return datagram(b"\x80\0\0\0\0\x10" + cid(0) + b"\x10" + OURS
+                    + b"".join(v.to_bytes(4, "big") for v in versions))
+
+
+DONE = b"\x1e"
+CLIENT_SEEDS = {
+    "connect": b"\0" + answer() + packets(DONE),
+    "streams": b"\0" + answer() + packets(DONE) + send(120) * 4
+    + b"".join(datagram(short(1 + i, ack(i))) for i in range(6)),
+    "lost": b"\0" + answer() + packets(DONE) + send(1200) * 8 + wait(40)
+    + datagram(short(1, ack(6))) + wait(200) + datagram(short(2, ack(9, 1))) + wait(3000),
+    "limits": b"\0" + answer() + send(40) + packets(
+        DONE, b"\x10\x80\x02\x00\x00\x12\x20\x11\x02\x40\xff", ack(3),
+        b"\x05\x02\x07", b"\x07\x05token", b"\x18\x01\x00\x04NNNN" + b"r" * 16,
+        b"\x1aabcdefgh", b"\x18\x02\x01\x04MMMM" + b"q" * 16, b"\x19\x00"),
+    "update": b"\2" + answer() + packets(DONE) + send(40) + datagram(short(1, ack(1 << 6), phase=1)),
+    "retry": b"\0" + retry() + answer(retry=b"RRRRRRRR") + packets(DONE),
+    "retry_twice": b"\0" + retry() + retry(b"QQQQ") + answer(retry=b"RRRRRRRR"),
+    "version": b"\0" + version(0x0A0A0A0A, 0x6B3343CF),
+    "version_ours": b"\0" + version(1, 0x0A0A0A0A) + answer(),
+    "closed": b"\0" + answer() + packets(DONE) + send(40) + datagram(short(1, b"\x1d\x02\x03bye")),
+    "refused": b"\0" + datagram(long(0, 0, b"\x1c\x02\x00\x00", cid(0), SERVER)),
+    "alert": b"\0" + datagram(long(0, 0, crypto(0, b"\xff"), cid(0), SERVER)),
+    "reset": b"\0" + answer() + packets(DONE) + datagram(b"\x40" + b"x" * 40 + b"R" * 16),
+    "tickets": b"\0" + answer() + packets(DONE + crypto(0, b"\x04\0\0\x10" + bytes(16)), b"\x01"),
+    "streams_of_the_server": b"\0" + answer() + packets(DONE, stream(3, 0, b"x", 1)),
+    "two": b"\0\7\0" + answer() + answer(1, scid=b"TTTT") + send(80) + wait(300),
+    "idle": b"\0" + answer(more=b"\x01\x02\x40\x64") + packets(DONE) + send(40) + wait(1000),
+    "silence": b"\1" + wait(8000) + wait(8000),
+}
+
+
+def write(directory, seeds):
+    out = pathlib.Path(directory)
+    out.mkdir(parents=True, exist_ok=True)
+    for name, data in seeds.items():
+        (out / name).write_bytes(data)
+
+
+write(sys.argv[1], SEEDS)
+if len(sys.argv) > 2:
+    write(sys.argv[2], CLIENT_SEEDS)

@@ -16,7 +16,7 @@ build=${PENSTOCK_BUILD:-$PWD/build}-fuzz
 results=tests/fuzz/RESULTS
 seeds_max=400 seeds_bytes=400000
 # Where an input is a list of actions, to trace comparisons helps little and takes half of the time.
-actions="actor feed rx tpu"
+actions="actor client feed rx tpu"
 
 usage() {
 	echo "usage: tests/fuzz/run.sh NAME|all [--seconds N] [--update] [--until-dry]"
@@ -89,7 +89,7 @@ update() {
 round() {
 	local name=$1 tmp=$2 failed=0 n last edges
 	# What decides is edges, so that no time goes into weighing how rare a feature is.
-	"$(dir_of "$name")/tests/fuzz/fuzz_$name" -entropic=0 -max_total_time="$seconds" -timeout=10 \
+	"$(dir_of "$name")/tests/fuzz/fuzz_$name" -entropic=0 -max_total_time="$seconds" -timeout=120 \
 		-print_final_stats=1 -artifact_prefix="$build/fail-$name-" "$tmp/corpus" \
 		>"$tmp/log" 2>&1 || failed=1
 	read -r n last edges < <(figures "$tmp/log")
