@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include <rte_ip.h>
 #include <rte_prefetch.h>
-#include <rte_udp.h>
+
+#include "checksum.h"
 
 #define PREFETCH_AHEAD 4
 
@@ -92,17 +92,8 @@ ip_checksum_ok(const struct rte_mbuf *m, const struct rte_ipv4_hdr *ip)
 	case RTE_MBUF_F_RX_IP_CKSUM_BAD:
 		return false;
 	default:
-		return rte_raw_cksum(ip, sizeof(*ip)) == 0xffff;
+		return ps_net_fold(ps_net_sum(0, ip, sizeof(*ip))) == 0xffff;
 	}
-}
-
-static bool
-udp_sum_ok(const struct rte_ipv4_hdr *ip, const struct rte_udp_hdr *udp)
-{
-	uint32_t sum = rte_raw_cksum(udp, rte_be_to_cpu_16(udp->dgram_len));
-
-	sum += rte_ipv4_phdr_cksum(ip, 0);
-	return sum == 0xffff || sum == 0xffff * 2;
 }
 
 static bool
@@ -118,7 +109,7 @@ udp_checksum_ok(
 	case RTE_MBUF_F_RX_L4_CKSUM_BAD:
 		return false;
 	default:
-		return udp_sum_ok(ip, udp);
+		return ps_net_fold(ps_net_udp_sum(ip, udp)) == 0xffff;
 	}
 }
 

@@ -3,7 +3,7 @@
 
 #include "net.h"
 
-#include <rte_ip.h>
+#include "checksum.h"
 #include <rte_udp.h>
 
 #define TTL 64
@@ -36,6 +36,7 @@ ps_net_headers(const struct ps_datagram *dg, const struct rte_ether_addr *source
 {
 	struct rte_mbuf *m = dg->frame;
 	struct headers *h = rte_pktmbuf_mtod(m, struct headers *);
+	uint16_t sum;
 
 	unpack_mac(&h->eth.dst_addr, dg->link);
 	h->eth.src_addr = *source;
@@ -51,13 +52,14 @@ ps_net_headers(const struct ps_datagram *dg, const struct rte_ether_addr *source
 		.src_addr = dg->flow.saddr_be,
 		.dst_addr = dg->flow.daddr_be,
 	};
-	h->ip.hdr_checksum = rte_ipv4_cksum(&h->ip);
+	h->ip.hdr_checksum = (uint16_t)~ps_net_fold(ps_net_sum(0, &h->ip, sizeof(h->ip)));
 	h->udp = (struct rte_udp_hdr){
 		.src_port = dg->flow.sport_be,
 		.dst_port = dg->flow.dport_be,
 		.dgram_len = rte_cpu_to_be_16(sizeof(h->udp) + dg->len),
 	};
-	h->udp.dgram_cksum = rte_ipv4_udptcp_cksum(&h->ip, &h->udp);
+	sum = (uint16_t)~ps_net_fold(ps_net_udp_sum(&h->ip, &h->udp));
+	h->udp.dgram_cksum = sum == 0 ? UINT16_MAX : sum; /* 0 means none, RFC 768 */
 	m->data_len = PS_NET_HEADROOM + dg->len;
 	m->pkt_len = m->data_len;
 }

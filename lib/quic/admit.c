@@ -97,27 +97,27 @@ late(const struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_
 	return d->hash == hash && now_ns < d->until_ns;
 }
 
-static struct ps_cid
-cid_of(const uint8_t *id, size_t len)
+/* In place: an id that is copied right after it was written waits for its bytes to arrive. */
+static void
+cid_set(struct ps_cid *c, const uint8_t *id, size_t len)
 {
-	struct ps_cid c = {.len = (uint8_t)len};
-
-	memcpy(c.id, id, len);
-	return c;
+	c->len = (uint8_t)len;
+	memcpy(c->id, id, len);
 }
 
 static void
 send_retry(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
 	uint64_t now_ns)
 {
-	struct ps_cid odcid = cid_of(h->dcid, h->dcid_len), peer = cid_of(h->scid, h->scid_len);
-	struct ps_cid scid = {.len = PS_OUR_CID_LEN};
+	struct ps_cid odcid, peer, scid = {.len = PS_OUR_CID_LEN};
 	uint8_t token[PS_TOKEN_BYTES], random[13];
 	struct reply *r = reply_alloc(q, dg);
 	size_t n;
 
 	if (r == NULL)
 		return;
+	cid_set(&odcid, h->dcid, h->dcid_len);
+	cid_set(&peer, h->scid, h->scid_len);
 	ps_protect_random(q->protect_long, scid.id, scid.len);
 	ps_protect_random(q->protect_long, random, sizeof(random));
 	ps_token_make(
@@ -134,12 +134,13 @@ static void
 send_close(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h,
 	struct ps_pkt_key *key, uint64_t error)
 {
-	struct ps_cid peer = cid_of(h->scid, h->scid_len), scid = {.len = PS_OUR_CID_LEN};
+	struct ps_cid peer, scid = {.len = PS_OUR_CID_LEN};
 	struct reply *r = reply_alloc(q, dg);
 	size_t hdr, n, length_at;
 
 	if (r == NULL)
 		return;
+	cid_set(&peer, h->scid, h->scid_len);
 	ps_protect_random(q->protect_long, scid.id, scid.len);
 	hdr = ps_pkt_long_put(r->bytes, PS_PKT_INITIAL, &peer, &scid, NULL, 0, 0, 1, &length_at);
 	n = ps_frame_close_put(r->bytes + hdr, REPLY_BYTES - hdr - PS_AEAD_TAG, false, error,
@@ -167,9 +168,9 @@ new_half_open(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_p
 	c->link = dg->link;
 	c->peer.addr_be = dg->flow.saddr_be;
 	c->peer.port_be = dg->flow.sport_be;
-	c->peer_cid = cid_of(h->scid, h->scid_len);
+	cid_set(&c->peer_cid, h->scid, h->scid_len);
 	hs->odcid = *odcid;
-	hs->initial_dcid = cid_of(h->dcid, h->dcid_len);
+	cid_set(&hs->initial_dcid, h->dcid, h->dcid_len);
 	hs->retried = token == PS_TOKEN_RETRY;
 	hs->validated = token != 0;
 	q->stats.tokens_used += token == PS_TOKEN_NEW;
@@ -205,7 +206,7 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 		ps_drop(q->drops, PS_DROP_QUIC_NO_KEY); /* they are discarded */
 		return NULL;
 	}
-	odcid = dcid = cid_of(h->dcid, h->dcid_len);
+	cid_set(&dcid, h->dcid, h->dcid_len);
 	token = ps_token_claims(h->token, h->token_len);
 	if (token != 0 && !ps_token_check(q->protect_long, h->token, h->token_len, &dg->flow, &dcid,
 				  now_ns, &odcid)) {
@@ -213,8 +214,6 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 		forged = token == PS_TOKEN_RETRY;
 		token = 0;
 	}
-	if (token != PS_TOKEN_RETRY)
-		odcid = dcid;
 	retry_update(q, now_ns);
 	if (token == 0 && !forged && q->stats.retry_on) {
 		send_retry(q, dg, h, now_ns);
@@ -225,6 +224,8 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 		q->stats.rate_limited++;
 		return NULL;
 	}
+	if (token != PS_TOKEN_RETRY)
+		odcid = dcid;
 	ps_initial_keys(&rx, &tx, dcid.id, dcid.len);
 	text = packet_open(q, &rx, 0, pkt, h, &pn, &len);
 	if (text == NULL) {

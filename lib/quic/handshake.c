@@ -8,21 +8,29 @@
 #define DISALLOWED_NS (100 * PS_MS_NS)
 #define COLLECT_MAX   64 /* finished TLS steps taken per service call */
 
+static inline uint64_t
+mix(const struct ps_quic *q, uint64_t h, uint64_t w)
+{
+	h = (h ^ w) * (q->hash_key[1] | 1);
+	return h ^ h >> 29;
+}
+
 uint64_t
 half_open_hash(const struct ps_quic *q, const struct ps_flow4 *f, const uint8_t *id, size_t len)
 {
-	uint64_t w[5] = {0}, h = q->hash_key[0];
+	const uint64_t w[2] = {
+		(uint64_t)f->saddr_be << 32 | (uint32_t)f->sport_be << 16 | f->dport_be,
+		(uint64_t)len << 32 | f->daddr_be};
+	uint64_t h = q->hash_key[0], last = 0;
 
-	memcpy(&w[0], &f->saddr_be, 4);
-	memcpy((uint8_t *)&w[0] + 4, &f->sport_be, 2);
-	memcpy((uint8_t *)&w[0] + 6, &f->dport_be, 2);
-	w[1] = f->daddr_be ^ (uint64_t)len << 32;
-	memcpy(&w[2], id, len);
-	for (unsigned int i = 0; i < 5; i++) {
-		h = (h ^ w[i]) * (q->hash_key[1] | 1);
-		h ^= h >> 29;
+	h = mix(q, mix(q, h, w[0]), w[1]);
+	for (; len >= 8; id += 8, len -= 8) {
+		memcpy(&last, id, 8);
+		h = mix(q, h, last);
 	}
-	return h;
+	for (last = 0; len > 0; len--)
+		last = last << 8 | id[len - 1];
+	return mix(q, h, last);
 }
 
 struct handshake *
