@@ -23,7 +23,7 @@
 #include "ps_time.h"
 
 #define LOOK_MS  100
-#define STALE_NS (3 * PS_SEC_NS / 2)
+#define STALE_NS (2 * PS_SEC_NS)
 #define TRIES    60 /* seconds, after penstock's end */
 
 static const char title[] = "ps-guard";
@@ -60,8 +60,6 @@ let_go(int pidfd)
 	syscall(SYS_close_range, (unsigned int)pidfd + 1, ~0u, 0);
 	for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGPIPE, 0}; *s != 0; s++)
 		signal(*s, SIG_IGN);
-	if (chdir("/") != 0)
-		ps_log(PS_LOG_DEBUG, "guard: chdir: %s", strerror(errno));
 }
 
 /* The first worker that stands still, or -1. */
