@@ -25,9 +25,10 @@ on_connected(void *ctx, struct ps_quic_conn_id id, const struct ps_peer *peer)
 {
 	struct ps_load *l = ctx;
 
-	(void)id;
 	(void)peer;
+	l->conn[l->of_slot[id.slot]].up = true;
 	l->stats.open++;
+	l->stats.up++;
 }
 
 static void
@@ -48,27 +49,21 @@ on_lost(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 	((struct ps_load *)ctx)->stats.lost++;
 }
 
-static bool
-same(struct ps_quic_conn_id a, struct ps_quic_conn_id b)
-{
-	return a.slot == b.slot && a.generation == b.generation;
-}
-
 static void
 on_closed(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why)
 {
 	struct ps_load *l = ctx;
+	struct ps_load_conn *c = &l->conn[l->of_slot[id.slot]];
 
 	(void)why;
-	for (uint32_t i = 0; i < l->o.conns; i++) {
-		struct ps_load_conn *c = &l->conn[i];
-
-		if (!c->alive || !same(c->id, id))
-			continue;
-		c->alive = false;
-		c->retry_ns = l->now_ns + RETRY_NS;
-		l->stats.failed++;
-	}
+	if (!c->alive || c->id.slot != id.slot || c->id.generation != id.generation ||
+		atomic_load_explicit(&l->stop, memory_order_relaxed))
+		return; /* one of long ago, or our own doing */
+	l->stats.up -= c->up;
+	l->stats.failed++;
+	l->n_alive--;
+	c->alive = c->up = false;
+	c->retry_ns = l->now_ns + RETRY_NS;
 }
 
 struct ps_quic_events
@@ -253,7 +248,7 @@ open_connections(struct ps_load *l)
 	const struct ps_flow4 flow = {o->from_be, o->to_be, o->from_port_be, o->to_port_be};
 	unsigned int begun = 0;
 
-	for (uint32_t i = 0; i < o->conns && begun < OPENED_MAX; i++) {
+	for (uint32_t i = 0; l->n_alive < o->conns && i < o->conns && begun < OPENED_MAX; i++) {
 		struct ps_load_conn *c = &l->conn[i];
 
 		if (c->alive || c->retry_ns > l->now_ns)
@@ -261,7 +256,9 @@ open_connections(struct ps_load *l)
 		if (ps_quic_connect(l->quic, flow, ps_net_link(l->app.port[0].id, &o->mac),
 			    l->now_ns, &c->id) != 0)
 			return; /* as many as may be half-open are */
+		l->of_slot[c->id.slot] = i;
 		c->alive = true;
+		l->n_alive++;
 		begun++;
 	}
 }

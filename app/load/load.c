@@ -61,8 +61,9 @@ open_endpoint(struct ps_load *l, struct ps_err *e)
 	if (l->tls == NULL)
 		return -EINVAL;
 	l->conn = calloc(l->o.conns, sizeof(*l->conn));
+	l->of_slot = calloc(limits.conns, sizeof(*l->of_slot));
 	l->mem = aligned_alloc(64, ps_quic_footprint(&limits));
-	if (l->conn == NULL || l->mem == NULL)
+	if (l->conn == NULL || l->of_slot == NULL || l->mem == NULL)
 		return ps_fail(
 			e, ENOMEM, "no memory for %u connections; lower --conns", l->o.conns);
 	l->quic = ps_quic_new(l->mem, &limits, &c, e);
@@ -169,6 +170,7 @@ tear_down(struct ps_load *l)
 		rte_eal_cleanup();
 	ps_eal_show_log();
 	free(l->mem);
+	free(l->of_slot);
 	free(l->conn);
 	free(l->txn);
 	free(l->bytes);

@@ -47,14 +47,14 @@ enum ps_load_limit {
 /* lcore: rw, control: ro */
 struct ps_load_stats {
 	uint64_t sent, acked, lost; /* transactions; acked and lost: not of UDP */
-	uint64_t open, failed;      /* connections; that ended before we did */
+	uint64_t open, up, failed;  /* connections: ever made, now; ended before we did */
 	uint64_t tx_packets, tx_bytes, tx_dropped, rx_packets;
 	uint64_t limit[PS_LOAD_LIMITS]; /* rounds */
 };
 
 struct ps_load_conn {
 	struct ps_quic_conn_id id;
-	bool alive;
+	bool alive, up;    /* begun; its handshake is done */
 	uint64_t retry_ns; /* not opened again before */
 };
 
@@ -71,6 +71,7 @@ struct ps_load {
 	struct ps_tls *tls;
 	void *mem;
 	struct ps_load_conn *conn;
+	uint32_t *of_slot; /* by the endpoint's slot: index in conn */
 	struct ps_net_selectors *selectors;
 	_Atomic bool finish; /* control: rw, lcore: ro; no more transactions */
 	_Atomic bool stop;   /* likewise; the end */
@@ -81,7 +82,7 @@ struct ps_load {
 	/* lcore */
 	struct ps_drops drops;
 	uint64_t now_ns, start_ns, end_ns, beat_ns; /* start, end: of the transactions */
-	uint32_t next_conn;
+	uint32_t next_conn, n_alive;
 	unsigned int n_spare;
 	struct rte_mbuf *spare[PS_LOAD_TX]; /* empty frames to send from */
 	struct ps_datagram tx[PS_LOAD_TX];  /* each open on the frame beside it */

@@ -45,7 +45,7 @@ ps_load_progress(const struct ps_load *l, const struct ps_load_stats *before, do
 	fprintf(stderr,
 		"%5.1f s: %" PRIu64 " connections, %.0f transactions/s sent, %.0f/s acknowledged, "
 		"%" PRIu64 " lost, half within %.0f us\n",
-		seconds, now->open - now->failed, (double)(now->sent - before->sent),
+		seconds, now->up, (double)(now->sent - before->sent),
 		(double)(now->acked - before->acked), now->lost, us(l, 0.5));
 }
 
