@@ -234,6 +234,7 @@ print_table(const struct sample *s, const struct sample *before)
 	print_line(s, before, seconds, "missed by the device", "missed");
 	print_line(s, before, seconds, "passed to the kernel", "passed");
 	print_line(s, before, seconds, "passed, worker not beating", "passed_stale");
+	print_line(s, before, seconds, "of them on other queues", "passed_elsewhere");
 	print_line(s, before, seconds, "denied by source", "denied");
 	print_drops(s, before, seconds);
 	print_group("services", &s->services);

@@ -91,25 +91,28 @@ ps_port_hear(struct ps_port *p)
 
 /* -- looking -- */
 
-/* Packets to a queue without a socket or without a beat go on to the kernel, and are counted: when
- * all do, what leads to our queues does not act, whatever the kernel answers for it. */
+/* Packets to a queue that is not ours, or has lost its socket, go on to the kernel, and are
+ * counted: when all do, what leads to our queues does not act, whatever the kernel answers for it.
+ */
 static int
 verify_program(struct ps_port *p, struct ps_watch_sample *sample, struct ps_err *e)
 {
+	/* Down, some drivers have no table to tell of; to come up is an event. */
+	const bool down = p->monitored && !p->mon.link.up;
 	int rc = ps_xdp_verify(&p->xdp, p->keys, p->n_keys, e);
 
 	sample->rules = p->plan.n_rules;
 	sample->steered = p->counts.redirected;
-	sample->elsewhere = p->counts.passed_stale;
+	sample->elsewhere = p->counts.elsewhere;
 	if (rc == 0)
 		p->state = PS_RULE_PROVEN;
 	else if (rc == -ENOENT || rc == -EBUSY || rc == -ESTALE)
 		p->state = PS_RULE_LOST;
 	if (rc == 0)
 		rc = ps_xdp_verify_deny(&p->xdp, &p->deny, e);
-	if (rc == 0)
+	if (rc == 0 && !down)
 		rc = ps_baseline_verify(&p->baseline, e);
-	if (rc == 0)
+	if (rc == 0 && !down)
 		rc = ps_port_verify_layout(p, e);
 	sample->kernel_differs = p->state == PS_RULE_LOST || rc == -ESTALE;
 	sample->readback_failed = rc < 0 && !sample->kernel_differs;

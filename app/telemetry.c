@@ -197,6 +197,7 @@ stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 		c.redirected += p->counts.redirected;
 		c.passed += p->counts.passed;
 		c.passed_stale += p->counts.passed_stale;
+		c.elsewhere += p->counts.elsewhere;
 		c.denied += p->counts.denied;
 		missed += p->missed;
 		for (unsigned int n = 0; n < p->conf->queues; n++)
@@ -211,6 +212,7 @@ stats(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	ps_tel_u64(d, "redirected", c.redirected);
 	ps_tel_u64(d, "passed", c.passed);
 	ps_tel_u64(d, "passed_stale", c.passed_stale);
+	ps_tel_u64(d, "passed_elsewhere", c.elsewhere);
 	ps_tel_u64(d, "denied", c.denied);
 	add_xsk(d, &q);
 	return 0;

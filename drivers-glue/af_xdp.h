@@ -65,7 +65,9 @@ struct ps_xdp {
 };
 
 struct ps_xdp_counts {
-	uint64_t redirected, passed, passed_stale, denied; /* packets, counted by the program */
+	/* packets, counted by the program; elsewhere: those of passed_stale that no queue of ours
+	 * had */
+	uint64_t redirected, passed, passed_stale, denied, elsewhere;
 };
 
 /* Statistics of a queue's socket. */

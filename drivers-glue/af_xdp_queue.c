@@ -237,6 +237,8 @@ ps_xdp_counts(const struct ps_xdp *x, struct ps_xdp_counts *out)
 		ret = sum_cpus(x->count_fd, PS_STEER_PASSED_STALE, cpu, n, &out->passed_stale);
 	if (ret == 0)
 		ret = sum_cpus(x->count_fd, PS_STEER_DENIED, cpu, n, &out->denied);
+	if (ret == 0)
+		ret = sum_cpus(x->count_fd, PS_STEER_ELSEWHERE, cpu, n, &out->elsewhere);
 	free(cpu);
 	return ret;
 }

@@ -121,6 +121,8 @@ penstock_steer(struct xdp_md *ctx)
 	beat = bpf_map_lookup_elem(&ps_heartbeat, &queue);
 	if (!beat || (__s64)(bpf_ktime_get_ns() - *beat) > (__s64)PS_STEER_STALE_NS) {
 		count(PS_STEER_PASSED_STALE);
+		if (!beat || !*beat)
+			count(PS_STEER_ELSEWHERE);
 		return XDP_PASS;
 	}
 	if (bpf_map_lookup_elem(&ps_deny, &source)) {
@@ -128,6 +130,8 @@ penstock_steer(struct xdp_md *ctx)
 		return XDP_DROP;
 	}
 	verdict = bpf_redirect_map(&xsks_map, queue, XDP_PASS);
+	if (verdict != XDP_REDIRECT)
+		count(PS_STEER_ELSEWHERE);
 	count(verdict == XDP_REDIRECT ? PS_STEER_REDIRECTED : PS_STEER_PASSED_STALE);
 	return verdict;
 }

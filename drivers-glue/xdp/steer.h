@@ -46,6 +46,7 @@ enum ps_steer_counter {
 	PS_STEER_PASSED,       /* not a service's */
 	PS_STEER_PASSED_STALE, /* a service's, but no worker beats or no socket is there */
 	PS_STEER_DENIED,       /* a service's, dropped for its source */
+	PS_STEER_ELSEWHERE, /* of those passed: on a queue that never beat, or without a socket */
 	PS_STEER_COUNTS
 };
 

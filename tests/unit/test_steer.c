@@ -82,6 +82,8 @@ run(const struct frame *f)
 	return ret < 0 ? ret : (int)o.retval;
 }
 
+static uint64_t elsewhere; /* of the last packet passed */
+
 /* Runs the frame and says by which of the four counters it went; the verdict must agree. */
 static enum ps_steer_counter
 way(const struct frame *f)
@@ -103,6 +105,7 @@ way(const struct frame *f)
 		return PS_STEER_REDIRECTED;
 	}
 	CU_ASSERT_EQUAL(verdict, XDP_PASS);
+	elsewhere = b.elsewhere - a.elsewhere;
 	return b.passed != a.passed ? PS_STEER_PASSED : PS_STEER_PASSED_STALE;
 }
 
@@ -190,9 +193,13 @@ test_heartbeat(void)
 	allow_usual();
 	ps_xdp_beat(&xdp, 0, 0);
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	CU_ASSERT_EQUAL(elsewhere, 1);
 	CU_ASSERT_EQUAL(way(&other), PS_STEER_PASSED);
+	CU_ASSERT_EQUAL(elsewhere, 0);
+	/* A worker of ours that stands still: its queue is the right one. */
 	ps_xdp_beat(&xdp, 0, ps_now_ns() - PS_STEER_STALE_NS - PS_MS_NS);
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	CU_ASSERT_EQUAL(elsewhere, 0);
 	/* A beat from a clock that is a little ahead is fresh. */
 	ps_xdp_beat(&xdp, 0, ps_now_ns() + PS_SEC_NS);
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
@@ -213,6 +220,7 @@ test_no_socket(void)
 	allow_usual();
 	CU_ASSERT_EQUAL_FATAL(bpf_map_delete_elem(map, &queue), 0);
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_PASSED_STALE);
+	CU_ASSERT_EQUAL(elsewhere, 1);
 	CU_ASSERT_EQUAL_FATAL(bpf_map_update_elem(map, &queue, &sock_fd, BPF_ANY), 0);
 	CU_ASSERT_EQUAL(way(&f), PS_STEER_REDIRECTED);
 }
