@@ -252,8 +252,8 @@ prepare(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 	int rc = check_name(&app->conf, e);
 
 	if (rc == 0)
-	if (rc == 0)
 		rc = ps_guard_start(&app->guard, &app->conf, e);
+	if (rc == 0)
 		rc = plan_ports(app, argc, argv, e);
 	if (rc == 0)
 		rc = check_workers(app, e);
@@ -458,6 +458,7 @@ tear_down(struct ps_app *app)
 	ps_telemetry_stop();
 	for (unsigned int i = 0; i < app->n_ports; i++)
 		ps_port_stop(&app->port[i]);
+	ps_guard_stop(&app->guard);
 	for (unsigned int w = 0; w < app->n_workers; w++)
 		ps_worker_free(app->worker[w]);
 	ps_steer_free(&app->steer);
@@ -465,7 +466,6 @@ tear_down(struct ps_app *app)
 	if (app->wake_fd >= 0)
 		close(app->wake_fd);
 	if (app->eal)
-	ps_guard_stop(&app->guard);
 		rte_eal_cleanup();
 	ps_eal_show_log();
 }
