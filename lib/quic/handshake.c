@@ -324,8 +324,11 @@ step_result(struct ps_quic *q, struct conn *c, struct handshake *hs, enum ps_tls
 	for (int i = 0; i < PS_LEVELS - 1; i++)
 		hs->crypto_end[i] = hs->io.out_len[i];
 	if (r == PS_TLS_ALERT)
-		conn_close(q, c, false, PS_QUIC_CRYPTO_ERROR + hs->io.alert, PS_FRAME_CRYPTO, "",
-			now_ns);
+		conn_close(q, c, false,
+			hs->io.alert == PS_TLS_ALERT_SESSION_ID
+				? PS_QUIC_PROTOCOL_VIOLATION
+				: PS_QUIC_CRYPTO_ERROR + hs->io.alert,
+			PS_FRAME_CRYPTO, "", now_ns);
 	else if (r == PS_TLS_DONE)
 		complete(q, c, hs, now_ns);
 	else

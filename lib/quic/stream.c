@@ -145,7 +145,9 @@ streams_check(struct ps_quic *q, struct conn *c, const struct ps_frame *f, uint6
 		uint64_t id = f->type == PS_FRAME_STOP_SENDING ? f->reset.id : f->limit.id;
 		bool ours = (id & 3) == (q->cfg.server ? 3 : 2);
 
-		if (!ours || id >> 2 >= c->send.next_stream)
+		if ((id & 3) == (q->cfg.server ? 0 : 1)) /* theirs, both ways: none is granted */
+			error = PS_QUIC_STREAM_LIMIT_ERROR;
+		else if (!ours || id >> 2 >= c->send.next_stream)
 			error = PS_QUIC_STREAM_STATE_ERROR;
 		break;
 	}

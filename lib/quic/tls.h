@@ -44,8 +44,11 @@ enum ps_tls_result {
 	PS_TLS_MORE,    /* progress; feed more input when it comes */
 	PS_TLS_PENDING, /* the backend owns the io until ps_tls_completed() returns it */
 	PS_TLS_DONE,    /* handshake complete; peer identity is valid */
-	PS_TLS_ALERT,   /* failed: io->alert is the TLS alert to close with */
+	PS_TLS_ALERT,   /* failed: io->alert is the TLS alert to close with, or the following */
 };
+
+/* No alert of TLS: a session id in the ClientHello, PROTOCOL_VIOLATION by RFC 9001 section 8.4. */
+#define PS_TLS_ALERT_SESSION_ID 250
 
 struct ps_tls_secret {
 	bool ready; /* both are known */

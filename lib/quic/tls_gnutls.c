@@ -175,12 +175,16 @@ check_client_hello(gnutls_session_t gs, unsigned int type, unsigned int when, un
 {
 	const size_t session_id_len_at = 2 + 32; /* after legacy_version and random */
 
+	struct ps_tls_handshake *h = gnutls_session_get_ptr(gs);
+
 	(void)type;
 	(void)when;
 	(void)incoming;
-	if (message->size <= session_id_len_at || message->data[session_id_len_at] != 0)
+	if (message->size <= session_id_len_at || message->data[session_id_len_at] != 0) {
+		h->alert = PS_TLS_ALERT_SESSION_ID;
 		return GNUTLS_E_ILLEGAL_PARAMETER;
-	return check_extensions(gnutls_session_get_ptr(gs));
+	}
+	return check_extensions(h);
 }
 
 static int

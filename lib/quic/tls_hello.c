@@ -217,7 +217,7 @@ static uint8_t
 check_legacy(const struct legacy *l)
 {
 	if (l->session_id.left > 0) /* there is no middlebox to please, RFC 9001 section 8.4 */
-		return PS_TLS_ALERT_ILLEGAL_PARAMETER;
+		return PS_TLS_ALERT_SESSION_ID;
 	if (l->compression.left != 1 || l->compression.p[0] != 0)
 		return PS_TLS_ALERT_ILLEGAL_PARAMETER;
 	return 0;

@@ -32,9 +32,14 @@ static const struct bad_frames {
 	{"reset over the stream limit", false, 0x4, 4, BYTES(0x04, 0x40, 0x42, 0, 1)},
 	{"blocked over the stream limit", false, 0x4, 0x15, BYTES(0x15, 0x40, 0x42, 0)},
 	{"bidirectional stream", false, 0x4, 0x0b, BYTES(0x0b, 0, 1, 'x')},
+	{"bidirectional stream by its reset", false, 0x4, 0x04, BYTES(0x04, 0, 0, 1)},
+	{"bidirectional stream by its block", false, 0x4, 0x15, BYTES(0x15, 0, 0)},
+	{"bidirectional stream by its stop", false, 0x4, 0x05, BYTES(0x05, 0, 0)},
+	{"bidirectional stream by its window", false, 0x4, 0x11, BYTES(0x11, 4, 1)},
 	{"server's unidirectional stream", false, 0x5, 0x0b, BYTES(0x0b, 3, 1, 'x')},
 	{"server's bidirectional stream", false, 0x5, 0x0b, BYTES(0x0b, 1, 1, 'x')},
 	{"MAX_STREAM_DATA of no stream", false, 0x5, 0x11, BYTES(0x11, 3, 0)},
+	{"STOP_SENDING of no stream", false, 0x5, 0x05, BYTES(0x05, 3, 0)},
 	{"STOP_SENDING of its own stream", false, 0x5, 0x05, BYTES(0x05, 2, 0)},
 	{"data beyond the end", false, 0x6, 0x0e, BYTES(0x0f, 2, 10, 1, 'x', 0x0e, 2, 20, 1, 'x')},
 	{"two ends", false, 0x6, 0x0f, BYTES(0x0f, 2, 10, 1, 'x', 0x0f, 2, 11, 1, 'x')},
@@ -46,6 +51,12 @@ static const struct bad_frames {
 	{"frame cut short", false, 0x7, 0x0e, BYTES(0x0e, 2)},
 	{"stream longer than the packet", false, 0x7, 0x0a, BYTES(0x0a, 2, 9, 'x')},
 	{"ACK range below zero", false, 0x7, 2, BYTES(0x02, 0, 0, 0, 5)},
+	{"stream limit above 2^60, bidirectional", false, 0x7, 0x12,
+		BYTES(0x12, 0xd0, 0, 0, 0, 0, 0, 0, 1)},
+	{"blocked above 2^60", false, 0x7, 0x17, BYTES(0x17, 0xd0, 0, 0, 0, 0, 0, 0, 1)},
+	{"CRYPTO offset above 2^62", false, 0x7, 0x06,
+		BYTES(0x06, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 'x')},
+	{"empty NEW_TOKEN", false, 0x7, 0x07, BYTES(0x07, 0)},
 	{"stream limit above 2^60", false, 0x7, 0x13, BYTES(0x13, 0xd0, 0, 0, 0, 0, 0, 0, 1)},
 	{"offset above 2^62", false, 0x7, 0x0e,
 		BYTES(0x0e, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 'x')},
@@ -137,6 +148,16 @@ test_unverified_is_ignored(void)
 }
 
 static void
+first_flight(struct raw_peer *p)
+{
+	uint8_t frame[PS_UDP_PAYLOAD_MAX];
+	size_t n = ps_frame_crypto_put(
+		frame, sizeof(frame), 0, p->io.out[0], p->io.out_len[PS_LEVEL_INITIAL]);
+
+	raw_send(p, PS_LEVEL_INITIAL, frame, n);
+}
+
+static void
 test_frames_of_other_levels(void)
 {
 	static const struct {
@@ -146,6 +167,7 @@ test_frames_of_other_levels(void)
 		{{0x07, 1, 'x'}, 3}};
 
 	raw_server_defaults(&s);
+	s.limits.handshakes = 16;
 	raw_server_start(&s);
 	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++) {
 		struct raw_peer *p = raw_peer_new(&s, NULL);
@@ -154,8 +176,91 @@ test_frames_of_other_levels(void)
 		raw_send(p, PS_LEVEL_INITIAL, frames[i].bytes, frames[i].len);
 		CU_ASSERT_TRUE(
 			raw_closed_with(p, false, PS_QUIC_PROTOCOL_VIOLATION, frames[i].bytes[0]));
+		CU_ASSERT_EQUAL(p->frame[p->n_frames - 1].pkt, PS_PKT_INITIAL);
+		p = raw_peer_new(&s, NULL);
+		raw_hello(p);
+		first_flight(p);
+		raw_send(p, PS_LEVEL_HANDSHAKE, frames[i].bytes, frames[i].len);
+		CU_ASSERT_TRUE(
+			raw_closed_with(p, false, PS_QUIC_PROTOCOL_VIOLATION, frames[i].bytes[0]));
+		CU_ASSERT_EQUAL(p->frame[p->n_frames - 1].pkt, PS_PKT_HANDSHAKE);
 	}
 	CU_ASSERT_EQUAL(s.stats->half_open, 0);
+	raw_server_stop(&s);
+}
+
+/* Sections 7.4 and 18.2, in the ClientHello; h3spec has the rest. */
+static void
+test_transport_parameters(void)
+{
+	static const struct {
+		uint8_t len, bytes[12];
+	} bad[] = {
+		{BYTES(0x0e, 1, 1)},                         /* active_connection_id_limit 1 */
+		{BYTES(0x08, 8, 0xd0, 0, 0, 0, 0, 0, 0, 1)}, /* streams above 2^60 */
+		{BYTES(0x09, 8, 0xd0, 0, 0, 0, 0, 0, 0, 1)},
+		{BYTES(0x05, 1, 1, 0x05, 1, 1)},    /* twice */
+		{BYTES(0x0c, 1, 0)},                /* disable_active_migration with a value */
+		{BYTES(0x0f, 3, 0xaa, 0xaa, 0xaa)}, /* initial_source_connection_id twice */
+	};
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct raw_peer *p = raw_peer_new(&s, NULL);
+
+		memcpy(p->tp_more, bad[i].bytes, p->tp_more_len = bad[i].len);
+		raw_hello(p);
+		first_flight(p);
+		CU_ASSERT_TRUE(raw_closed_with(
+			p, false, PS_QUIC_TRANSPORT_PARAMETER_ERROR, PS_FRAME_CRYPTO));
+		CU_ASSERT_EQUAL(p->frame[p->n_frames - 1].pkt, PS_PKT_INITIAL);
+		raw_run(&s, 3 * PS_SEC_NS);
+	}
+	CU_ASSERT_EQUAL(s.stats->handshakes_failed, sizeof(bad) / sizeof(bad[0]));
+	raw_server_stop(&s);
+}
+
+/* RFC 9001 section 8.4. */
+static void
+test_session_id(void)
+{
+	struct ps_tls_config tls = raw_client_tls();
+	struct raw_peer *p;
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	tls.priority = "NORMAL:-VERS-ALL:+VERS-TLS1.3"; /* as over TCP, to please middleboxes */
+	p = raw_peer_new(&s, &tls);
+	raw_hello(p);
+	first_flight(p);
+	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_PROTOCOL_VIOLATION, PS_FRAME_CRYPTO));
+	raw_server_stop(&s);
+}
+
+/* Sections 17.2 and 17.3: without the fixed bit it is no packet, whatever it protects. */
+static void
+test_fixed_bit(void)
+{
+	uint8_t buf[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p;
+	size_t n;
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	p = raw_established(&s);
+	n = raw_packet(p, PS_LEVEL_APP, "\x21", 1, &(struct raw_how){.first_byte_xor = 0x40}, buf);
+	raw_send_bytes(p, buf, n);
+	p = raw_peer_new(&s, NULL);
+	raw_hello(p);
+	n = raw_packet(p, PS_LEVEL_INITIAL, "\x21", 1,
+		&(struct raw_how){.first_byte_xor = 0x40, .pad_to = 1200}, buf);
+	raw_send_bytes(p, buf, n);
+	raw_pump(&s);
+	CU_ASSERT_EQUAL(s.drops.n[PS_DROP_QUIC_FIXED_BIT], 2);
+	CU_ASSERT_EQUAL(p->datagrams, 0);
+	CU_ASSERT_EQUAL(s.stats->conns_open, 1);
+	CU_ASSERT_EQUAL(s.closed, 0);
 	raw_server_stop(&s);
 }
 
@@ -177,6 +282,9 @@ test_beyond_connection_window(void)
 	raw_send_stream(p, 2, 0, 1000, false);
 	raw_send_stream(p, 6, 2000, 1, false);
 	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_FLOW_CONTROL_ERROR, 0x0e));
+	p = raw_established(&s); /* by a final size alone: 3,001 bytes that never came */
+	raw_send(p, PS_LEVEL_APP, (const uint8_t[]){0x04, 2, 0, 0x4b, 0xb9}, 5);
+	CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_FLOW_CONTROL_ERROR, 0x04));
 	raw_server_stop(&s);
 }
 
@@ -203,6 +311,9 @@ static CU_TestInfo tests[] = {
 	{"reserved bits", test_reserved_bits},
 	{"what does not verify is ignored", test_unverified_is_ignored},
 	{"frames that a level does not carry", test_frames_of_other_levels},
+	{"transport parameters", test_transport_parameters},
+	{"a session id in the ClientHello", test_session_id},
+	{"the fixed bit", test_fixed_bit},
 	{"beyond the connection window", test_beyond_connection_window},
 	{"harmless frames", test_harmless_frames},
 	CU_TEST_INFO_NULL,

@@ -198,6 +198,26 @@ offend(struct raw_peer *p, const struct h3spec *c)
 	}
 }
 
+/* What the close has to name: the frame at fault, CRYPTO for TLS, none for a packet. */
+static uint64_t
+frame_type(const struct h3spec *c)
+{
+	if (c->place == RESERVED || c->len == 0)
+		return c->place == NO_SCID ? PS_FRAME_CRYPTO : 0;
+	return c->place == ONE_RTT || c->place == HANDSHAKE ? c->bytes[0] : PS_FRAME_CRYPTO;
+}
+
+/* The last level that it is sent at: what a client can read. */
+static enum ps_pkt_type
+level(const struct h3spec *c)
+{
+	if (c->place == ONE_RTT || (c->place == RESERVED && c->bytes[0] == 0x18))
+		return PS_PKT_1RTT;
+	return c->place == HANDSHAKE || c->place == HANDSHAKE_TLS || c->place == RESERVED
+		       ? PS_PKT_HANDSHAKE
+		       : PS_PKT_INITIAL;
+}
+
 /* CUnit runs the tests in the order of the table. */
 static void
 test_next(void)
@@ -219,6 +239,8 @@ test_next(void)
 	} else {
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f);
 		CU_ASSERT_EQUAL(f->f.close.error, c->code);
+		CU_ASSERT_EQUAL(f->f.close.frame_type, frame_type(c));
+		CU_ASSERT_EQUAL(f->pkt, level(c));
 		CU_ASSERT_EQUAL(s.stats->conns_open + s.stats->half_open, 0);
 	}
 	raw_server_stop(&s);

@@ -165,7 +165,7 @@ test_session_id(void)
 	struct ps_tls_config c = config(false, false), s = config(true, false);
 
 	c.priority = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
-	run_alert(&c, &s, 47);
+	run_alert(&c, &s, PS_TLS_ALERT_SESSION_ID);
 }
 
 /* Every byte of a ClientHello spoiled in turn: an alert or, where it does not matter (random, key

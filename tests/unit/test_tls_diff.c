@@ -53,7 +53,7 @@ static const struct difference {
 	{"drop", TLS_EXT_ALPN, 120, DONE, true, asked},
 	{"drop", TLS_EXT_QUIC_TRANSPORT_PARAMETERS, 109, DONE, true, asked},
 	{"empty", TLS_EXT_QUIC_TRANSPORT_PARAMETERS, 109, DONE, true, asked},
-	{"session_id", ANY, 47, DONE, true, asked},
+	{"session_id", ANY, PS_TLS_ALERT_SESSION_ID, DONE, true, asked},
 	{"twice", ANY, 47, 110, false, once},
 	{"twice", ANY, 47, DONE, false, once},
 	{"version", ANY, DONE, 70, false, "section 4.2.1: legacy_version says nothing"},
