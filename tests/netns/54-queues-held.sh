@@ -11,7 +11,7 @@ need_bed
 [ -c /dev/net/tun ] || skip "needs /dev/net/tun"
 make_bed
 spawn tap in_server_exec python3 -u "$NETNS_DIR/mqtap.py" mq 4
-wait_for 5 grep -q ready "$TMP/tap.out" || skip "a TAP with four queues cannot be made here"
+wait_for 20 grep -q ready "$TMP/tap.out" || skip "a TAP with four queues cannot be made here"
 ip -n "$NSS" link set mq mtu 1500 up
 
 cat >"$TMP/penstock.ini" <<CONF
@@ -35,7 +35,7 @@ CONF
 hold() {
 	spawn hold in_server_exec python3 "$XSK" hold mq "$@"
 	HOLDER=$PID
-	wait_for 5 grep -q held "$TMP/hold.out" || skip "an AF_XDP socket cannot be bound to a TAP here"
+	wait_for 20 grep -q held "$TMP/hold.out" || skip "an AF_XDP socket cannot be bound to a TAP here"
 }
 
 # told TEXT [OPTION=VALUE...]: check's rows about sockets have this, with such a configuration.
