@@ -6,6 +6,7 @@
 #include <CUnit/Basic.h>
 #include <string.h>
 
+#include "ps_be.h"
 #include "raw_peer.h"
 
 static struct raw_server s;
@@ -238,6 +239,37 @@ test_session_id(void)
 	raw_server_stop(&s);
 }
 
+/* Section 6.1: ids of any length come back the other way round, one answer each 100 us. */
+static void
+test_versions(void)
+{
+	uint8_t d[1200] = {0xc0, 0x0a, 0x1a, 0x2a, 0x3a, 255}, buf[PS_UDP_PAYLOAD_MAX];
+	const struct ps_flow4 flow = {1, 2, 3, 4};
+	struct ps_datagram out, *o = &out;
+	unsigned int answers = 0;
+
+	raw_server_defaults(&s);
+	raw_server_start(&s);
+	memset(d + 6, 0x11, 255);
+	d[6 + 255] = 254;
+	memset(d + 7 + 255, 0x22, 254);
+	for (unsigned int i = 0; i < 1000; i++, s.now_ns += 10 * PS_US_NS) {
+		raw_inject(&s, flow, d, sizeof(d));
+		out = (struct ps_datagram){.data = buf, .len = sizeof(buf)};
+		if (ps_quic_tx_burst(s.q, &o, 1, s.now_ns) == 0)
+			continue;
+		answers++;
+		CU_ASSERT_EQUAL(ps_be32_load(buf + 1), 0);
+		CU_ASSERT_EQUAL(buf[5], 254);
+		CU_ASSERT_EQUAL(memcmp(buf + 6, d + 7 + 255, 254), 0);
+		CU_ASSERT_EQUAL(buf[6 + 254], 255);
+		CU_ASSERT_EQUAL(memcmp(buf + 7 + 254, d + 6, 255), 0);
+		CU_ASSERT_TRUE(out.len < sizeof(d));
+	}
+	CU_ASSERT_EQUAL(answers, 100);
+	raw_server_stop(&s);
+}
+
 /* Sections 17.2 and 17.3: without the fixed bit it is no packet, whatever it protects. */
 static void
 test_fixed_bit(void)
@@ -313,6 +345,7 @@ static CU_TestInfo tests[] = {
 	{"frames that a level does not carry", test_frames_of_other_levels},
 	{"transport parameters", test_transport_parameters},
 	{"a session id in the ClientHello", test_session_id},
+	{"versions: any ids, not often", test_versions},
 	{"the fixed bit", test_fixed_bit},
 	{"beyond the connection window", test_beyond_connection_window},
 	{"harmless frames", test_harmless_frames},

@@ -133,6 +133,32 @@ test_many_are_remembered(void)
 	raw_server_stop(&s);
 }
 
+/* RFC 9001 section 4.9.1: Initial keys end with the first Handshake packet, in both directions. */
+static void
+test_initial_keys_end(void)
+{
+	uint8_t kept[PS_UDP_PAYLOAD_MAX];
+	struct raw_peer *p;
+
+	start();
+	p = raw_peer_new(&s, NULL);
+	raw_hello(p);
+	first_flight(p, kept);
+	raw_send(p, PS_LEVEL_INITIAL, "\x01", 1);
+	CU_ASSERT_EQUAL(s.drops.n[PS_DROP_QUIC_NO_KEY], 0);
+	raw_send(p, PS_LEVEL_HANDSHAKE, "\x01", 1);
+	raw_peer_clear(p);
+	raw_send(p, PS_LEVEL_INITIAL, "\x01", 1);
+	raw_send(p, PS_LEVEL_INITIAL, "\x21", 1); /* would be an error */
+	CU_ASSERT_EQUAL(s.drops.n[PS_DROP_QUIC_NO_KEY], 2);
+	raw_run(&s, PS_SEC_NS);
+	CU_ASSERT_TRUE(p->n_frames > 0);
+	for (unsigned int i = 0; i < p->n_frames; i++)
+		CU_ASSERT_EQUAL(p->frame[i].pkt, PS_PKT_HANDSHAKE);
+	CU_ASSERT_EQUAL(s.closed, 0);
+	raw_server_stop(&s);
+}
+
 /* A handshake whose HANDSHAKE_DONE, and all that came with it, was lost. */
 static struct raw_peer *
 unheard(void)
@@ -233,6 +259,7 @@ static CU_TestInfo tests[] = {
 	{"a late Initial begins nothing", test_late_initial},
 	{"an Initial of somebody else does", test_late_initial_of_others},
 	{"the newest handshakes are remembered", test_many_are_remembered},
+	{"Initial keys end with the first Handshake packet", test_initial_keys_end},
 	{"a client that moved before HANDSHAKE_DONE", test_moved_before_done},
 	{"a move before HANDSHAKE_DONE without proof", test_moved_before_done_unproven},
 	{"an old Handshake packet moves nothing", test_old_handshake_packet_moves_nothing},
