@@ -110,47 +110,57 @@ refill(struct ps_load *l)
 	return l->n_spare > 0;
 }
 
-/* Sends the first n of the spare frames; how many the port took. A port that is full is asked again
- * for a while, as a card's own queue would wait. */
-static unsigned int
-send_frames(struct ps_load *l, unsigned int n)
+/* Gives the port what is ready; what it does not take stays so. True when nothing is left. */
+static bool
+flush(struct ps_load *l)
 {
 	const struct ps_port *p = &l->app.port[0];
 	unsigned int sent = 0;
 
-	for (unsigned int i = 0; i < n; i++)
-		ps_net_headers(&l->tx[i], &p->mac);
-	for (int tries = 0; sent < n && tries < TX_TRIES; tries++)
-		sent += rte_eth_tx_burst(p->id, 0, l->spare + sent, (uint16_t)(n - sent));
+	if (l->n_ready > 0)
+		sent = rte_eth_tx_burst(p->id, 0, l->spare, (uint16_t)l->n_ready);
 	for (unsigned int i = 0; i < sent; i++)
 		l->stats.tx_bytes += l->tx[i].len;
 	l->stats.tx_packets += sent;
-	l->stats.tx_dropped += n - sent;
-	rte_pktmbuf_free_bulk(l->spare + sent, n - sent);
-	l->n_spare -= n;
-	memmove(l->spare, l->spare + n, l->n_spare * sizeof(l->spare[0]));
-	memmove(l->tx, l->tx + n, l->n_spare * sizeof(l->tx[0]));
-	return sent;
+	l->n_ready -= sent;
+	l->n_spare -= sent;
+	memmove(l->spare, l->spare + sent, l->n_spare * sizeof(l->spare[0]));
+	memmove(l->tx, l->tx + sent, l->n_spare * sizeof(l->tx[0]));
+	return l->n_ready == 0;
 }
 
-/* What the endpoint has to say. False when the port did not take it all. */
+/* The first n frames have their datagrams. */
 static bool
+send_frames(struct ps_load *l, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		ps_net_headers(&l->tx[i], &l->app.port[0].mac);
+	l->n_ready = n;
+	return flush(l);
+}
+
+/* What the endpoint has to say; why no more of it left, CREDIT being the endpoint itself. */
+static enum ps_load_limit
 transmit(struct ps_load *l)
 {
 	struct ps_datagram *out[PS_LOAD_TX];
-	unsigned int n, offered, rounds = 0;
+	unsigned int n, offered;
 
-	do {
+	if (!flush(l))
+		return PS_LOAD_BY_PORT;
+	for (unsigned int rounds = 0; rounds < TX_ROUNDS; rounds++) {
 		if (!refill(l))
-			return false;
+			return PS_LOAD_BY_PORT;
 		offered = l->n_spare;
 		for (unsigned int i = 0; i < offered; i++)
 			out[i] = &l->tx[i];
 		n = ps_quic_tx_burst(l->quic, out, offered, l->now_ns);
-		if (send_frames(l, n) < n)
-			return false;
-	} while (n == offered && ++rounds < TX_ROUNDS);
-	return true;
+		if (!send_frames(l, n))
+			return PS_LOAD_BY_PORT;
+		if (n < offered)
+			return PS_LOAD_BY_CREDIT;
+	}
+	return PS_LOAD_BY_SELF;
 }
 
 /* -- transactions -- */
@@ -198,16 +208,14 @@ send_stream(struct ps_load *l)
 static enum ps_load_limit
 offer_streams(struct ps_load *l, unsigned int wanted)
 {
+	enum ps_load_limit left;
 	unsigned int n = 0;
-	bool port_took_all;
 
 	while (n < wanted && send_stream(l))
 		n++;
-	port_took_all = transmit(l);
-	if (!port_took_all)
-		return PS_LOAD_BY_PORT;
-	if (n < wanted)
-		return PS_LOAD_BY_CREDIT;
+	left = transmit(l);
+	if (left != PS_LOAD_BY_CREDIT || n < wanted)
+		return left;
 	return wanted < BATCH ? PS_LOAD_BY_RATE : PS_LOAD_BY_SELF;
 }
 
@@ -217,12 +225,12 @@ offer_datagrams(struct ps_load *l, unsigned int wanted)
 	const struct ps_load_options *o = &l->o;
 	uint32_t len;
 
-	if (wanted > 0 && !refill(l))
+	if (!flush(l) || !refill(l))
 		return PS_LOAD_BY_PORT;
 	if (wanted > l->n_spare)
 		wanted = l->n_spare;
 	for (unsigned int i = 0; i < wanted; i++) {
-		const uint8_t *bytes = transaction(l, l->stats.sent + i, &len);
+		const uint8_t *bytes = transaction(l, l->stats.sent, &len);
 		struct ps_datagram *dg = &l->tx[i];
 
 		memcpy(dg->data, bytes, len);
@@ -230,14 +238,10 @@ offer_datagrams(struct ps_load *l, unsigned int wanted)
 		dg->ecn = 0;
 		dg->flow = (struct ps_flow4){o->from_be, o->to_be, o->from_port_be, o->to_port_be};
 		dg->link = ps_net_link(l->app.port[0].id, &o->mac);
+		l->stats.sent++;
 	}
-	if (wanted > 0) {
-		unsigned int sent = send_frames(l, wanted);
-
-		l->stats.sent += sent;
-		if (sent < wanted)
-			return PS_LOAD_BY_PORT;
-	}
+	if (!send_frames(l, wanted))
+		return PS_LOAD_BY_PORT;
 	return wanted < BATCH ? PS_LOAD_BY_RATE : PS_LOAD_BY_SELF;
 }
 
@@ -313,12 +317,11 @@ ps_load_main(void *arg)
 	l->now_ns = l->start_ns = ps_now_ns();
 	while (!atomic_load_explicit(&l->stop, memory_order_acquire))
 		round_of(l);
-	if (l->quic != NULL) {
+	end_ns = l->now_ns + CLOSE_NS;
+	if (l->quic != NULL)
 		ps_quic_close_all(l->quic, 0, "", l->now_ns);
-		end_ns = l->now_ns + CLOSE_NS;
-		while (transmit(l) && l->now_ns < end_ns)
-			l->now_ns = ps_now_ns();
-	}
+	while ((l->quic != NULL ? transmit(l) == PS_LOAD_BY_PORT : !flush(l)) && l->now_ns < end_ns)
+		l->now_ns = ps_now_ns();
 	rte_pktmbuf_free_bulk(l->spare, l->n_spare);
 	return 0;
 }

@@ -18,8 +18,8 @@
 #include "ps_time.h"
 
 #define HANDSHAKES   64
-#define SEND_STREAMS 16384
-#define FEW_CONNS    256 /* each of these may have many packets under way */
+#define SEND_STREAMS 4096 /* under way at once, over all connections */
+#define FEW_CONNS    256  /* each of these may have many packets under way */
 #define POLL_NS      (20 * PS_MS_NS)
 #define ANSWER_NS    (5 * PS_SEC_NS) /* for acknowledgements after the last transaction */
 #define LCORE        1

@@ -48,7 +48,7 @@ enum ps_load_limit {
 struct ps_load_stats {
 	uint64_t sent, acked, lost; /* transactions; acked and lost: not of UDP */
 	uint64_t open, up, failed;  /* connections: ever made, now; ended before we did */
-	uint64_t tx_packets, tx_bytes, tx_dropped, rx_packets;
+	uint64_t tx_packets, tx_bytes, rx_packets;
 	uint64_t limit[PS_LOAD_LIMITS]; /* rounds */
 };
 
@@ -84,7 +84,8 @@ struct ps_load {
 	uint64_t now_ns, start_ns, end_ns, beat_ns; /* start, end: of the transactions */
 	uint32_t next_conn, n_alive;
 	unsigned int n_spare;
-	struct rte_mbuf *spare[PS_LOAD_TX]; /* empty frames to send from */
+	unsigned int n_ready;               /* the first ones of spare: to be given to the port */
+	struct rte_mbuf *spare[PS_LOAD_TX]; /* frames to send from */
 	struct ps_datagram tx[PS_LOAD_TX];  /* each open on the frame beside it */
 	struct ps_net_rx rx;
 };

@@ -10,7 +10,7 @@
 static const char *const limit_key[PS_LOAD_LIMITS] = {"rate", "credit", "port", "self"};
 static const char *const limit_text[PS_LOAD_LIMITS] = {
 	"the rate asked for",
-	"stream credit: the server, or too few connections",
+	"the endpoint: credit or acknowledgements of the server, or too few connections",
 	"the port: the server does not take packets faster, or the device",
 	"this lcore",
 };
@@ -38,8 +38,8 @@ ps_load_progress(const struct ps_load *l, const struct ps_load_stats *before, do
 	const struct ps_load_stats *now = &l->stats;
 
 	if (l->o.udp) {
-		fprintf(stderr, "%5.1f s: %.0f transactions/s sent, %" PRIu64 " packets refused\n",
-			seconds, (double)(now->sent - before->sent), now->tx_dropped);
+		fprintf(stderr, "%5.1f s: %.0f transactions/s sent\n", seconds,
+			(double)(now->sent - before->sent));
 		return;
 	}
 	fprintf(stderr,
@@ -66,7 +66,6 @@ summary_json(const struct ps_load *l, double seconds)
 	ps_json_u64(&j, "conns_failed", s->failed);
 	ps_json_u64(&j, "tx_packets", s->tx_packets);
 	ps_json_u64(&j, "tx_bytes", s->tx_bytes);
-	ps_json_u64(&j, "tx_dropped", s->tx_dropped);
 	ps_json_u64(&j, "rx_packets", s->rx_packets);
 	ps_json_double(&j, "latency_p50_us", us(l, 0.5));
 	ps_json_double(&j, "latency_p90_us", us(l, 0.9));
@@ -98,8 +97,7 @@ ps_load_summary(const struct ps_load *l, double seconds)
 			us(l, 0.5), us(l, 0.9), us(l, 0.99), us(l, 0.999),
 			(double)l->latency.max / 1000);
 	}
-	printf("packets       %" PRIu64 " sent, %" PRIu64 " refused by the port, %" PRIu64
-	       " received\n",
-		s->tx_packets, s->tx_dropped, s->rx_packets);
+	printf("packets       %" PRIu64 " sent, %" PRIu64 " received\n", s->tx_packets,
+		s->rx_packets);
 	printf("limited by    %s\n", limit_text[limit_of(s)]);
 }
