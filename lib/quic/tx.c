@@ -390,9 +390,11 @@ build_path(
 		return 0;
 	record(k, n, (struct sent){.kind = SENT_PING});
 	/* The ordinary ones go on to where the peer may be no more: without this one, a peer whose
-	 * congestion window is full could not answer the challenge. */
-	if (to->limit == PS_UDP_PAYLOAD_MIN && k->s->rx.n > 0)
+	 * congestion window or log is full could not answer the challenge. */
+	if (to->limit > k->hdr_len + k->len + PS_AEAD_TAG && k->s->rx.n > 0) {
+		k->cap = min_u64(k->cap, to->limit - k->hdr_len - PS_AEAD_TAG);
 		k->len += ack_frame(k, now_ns);
+	}
 	packet_commit(d, k);
 	d->full = to->limit;
 	return datagram_end(q, c, d, now_ns);
