@@ -8,7 +8,8 @@
 /* -- datagrams -- */
 
 /* Whatever an ICMP message claims about the path: nothing is larger than 1200 bytes, or smaller
- * than the RFC asks for. lib/net takes UDP only, and there is no path MTU to be lowered. */
+ * than the RFC asks for. lib/net takes UDP only, and there is no path MTU to be lowered; real ICMP
+ * is sent by tests/netns/54. */
 static void
 row_3(void)
 {
