@@ -60,6 +60,10 @@ static int rss;
 module_param(rss, int, 0444);
 MODULE_PARM_DESC(rss, "1: an indirection table and RSS contexts");
 
+static int inert;
+module_param(inert, int, 0644);
+MODULE_PARM_DESC(inert, "1: rules are there and do not act");
+
 static const char *const names[ENDS] = {"labwire", "labpf", "labvf"};
 static struct net_device *ends[ENDS];
 static struct device *lab_device;
@@ -123,7 +127,7 @@ fate_of(struct port *p, struct sk_buff *skb)
 	spin_lock(&p->lock);
 	fate = p->table[0][entry];
 	for (int i = 0; i < SLOTS; i++)
-		if (p->used[i] && matches(&p->rule[i], skb)) {
+		if (!READ_ONCE(inert) && p->used[i] && matches(&p->rule[i], skb)) {
 			fate = p->rule[i].ring_cookie;
 			if (p->rule[i].flow_type & FLOW_RSS)
 				fate = p->table[p->context[i]][entry];

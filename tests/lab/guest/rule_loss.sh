@@ -47,6 +47,14 @@ ended() {
 	kernel_has 8001 50
 }
 
+# row_states: of the drop rules' rows in penstock flows.
+row_states() {
+	"$PENSTOCK" flows --json --name "$INSTANCE" 2>/dev/null | python3 -c '
+import json, sys
+rows = [r for r in json.load(sys.stdin)["rules"] if r["family"] == "pf-drop"]
+print(len(rows), *sorted({r["state"] for r in rows}))'
+}
+
 has_no_rules() { [ -z "$(rules)" ]; }
 
 # stick PID: one worker of it stands still, held by a tracer, until that ends; its pid in $PID.
@@ -74,11 +82,30 @@ set_up_labnic
 
 # The period is long enough to mend it between the first attempt to install again and the last.
 start_with reinstall 6
+[ "$(row_states)" = "2 proven" ] || fail "rows of the drop rules: $(row_states), should be 2 proven"
+"$PENSTOCK" flows --name "$INSTANCE" | grep -q "pf-drop .*$SERVER_ADDR:8001 *drop proven .*read.*by meaning" || fail "the table lacks a drop rule"
 ethtool -K labpf ntuple off
 noticed "ntuple off" "the kernel has other rules or settings"
+[ "$(row_states)" = "2 lost" ] || fail "rows of the drop rules: $(row_states), should be 2 lost"
 ethtool -K labpf ntuple on
 [ "$(seen port0_alarm)" = 1 ] || fail "ntuple off: no alarm in telemetry"
 back "ntuple off and on"
+stop "$PENSTOCK_PID"
+
+# Rules that are there and read back as they should be, and do not act: the VF gets its packets, and
+# so does the kernel.
+start_with reinstall 2
+echo 1 >/sys/module/labnic/parameters/inert
+spawn sender ip netns exec "$NSC" python3 "$NETNS_DIR/wire.py" send $SERVER_ADDR 8001 80 100 100
+sender=$PID
+wait_for $((2 * $(two_periods) + 5)) says "alarm: the kernel gets packets that rules should" || fail "rules that do not act are not noticed"
+LOSSES=$((LOSSES + 1))
+echo 0 >/sys/module/labnic/parameters/inert
+back "rules that do not act"
+"$PENSTOCK" top --once --json --name "$INSTANCE" >"$TMP/top.json"
+[ "$(seen port0_leaked)" -ge 1 ] || fail "telemetry does not count what leaked"
+wait "$sender"
+kernel_has 8001 0
 stop "$PENSTOCK_PID"
 
 # Attempts are counted for a minute: what comes next has its own.
@@ -123,4 +150,4 @@ ethtool -K labpf ntuple on
 start_with stop 2
 ethtool -N labpf delete "$(location_of 8009)"
 ended "rule deleted, on_rule_loss = stop"
-pass "rules gone beside a worker that is stuck; ntuple off, another MAC address and a deleted rule: noticed within two watch periods, put back, or left to the kernel; no rule where no address is shared"
+pass "rules that do not act, and rules gone beside a worker that is stuck; ntuple off, another MAC address and a deleted rule: noticed within two watch periods, put back, or left to the kernel; no rule where no address is shared"
