@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 
-"""Writes the first seeds of the harnesses classify, conf, contact, deny, feed and tpu (their heads
-say what an input is): make_seeds.py HARNESS DIRECTORY."""
+"""Writes the first seeds of the harnesses classify, conf, contact, deny, feed, state and tpu (their
+heads say what an input is): make_seeds.py HARNESS DIRECTORY."""
 
 import pathlib
 import struct
@@ -80,6 +80,17 @@ def feed():
     where = 0x8000 + 0x2000 - 10 * 448 - 64
     yield b"\0" + patch(where + 8, b"\0\0\0\0") + poll() + patch(where + 8, b"\xc0\1") + poll()
     yield b"\0" + patch(where + 448 + 12, b"\xff\xff") + poll(8, 1) + poll()
+
+
+def state():
+    head = b"penstock-state 1\nboot b00t-1234\n"
+    change = b"%s\tsysfs\teth0\tmtu\t1500\t9000\n"
+    yield head + b"end 0\n"
+    yield head + b"undo 123456789\n" + change % b"done" + change % b"open" + b"end 2\n"
+    yield head + change % b"done" + b"end 2\n"
+    yield head + change % b"done"
+    yield head + b"done\ta\tb\tc\t\t\nend 1\n"
+    yield b"penstock-state 2\n"
 
 
 def piece(stream, at, size, fin=False, fill=1, send=True):
