@@ -38,6 +38,7 @@ struct ps_app {
 	unsigned int n_ports, n_workers;
 	struct ps_port port[PS_CONF_PORTS];
 	struct ps_worker *worker[PS_WORKERS_MAX]; /* each on its own NUMA node */
+	struct ps_handover *handover;             /* between them; NULL with one */
 	struct ps_steer steer;
 	struct ps_drift drift;      /* control: rw; telemetry: ro */
 	struct ps_guard guard;

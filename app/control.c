@@ -195,6 +195,12 @@ make_workers(struct ps_app *app, struct ps_err *e)
 		app->n_workers++;
 	}
 	ps_wipe(&keys, sizeof(keys));
+	if (rc == 0 && app->n_workers > 1)
+		rc = ps_handover_new(&app->handover, app->n_workers, e);
+	for (unsigned int i = 0; i < app->n_workers; i++) {
+		app->worker[i]->n_workers = app->n_workers;
+		app->worker[i]->handover = app->handover;
+	}
 	return rc;
 }
 
@@ -456,6 +462,7 @@ static void
 tear_down(struct ps_app *app)
 {
 	ps_telemetry_stop();
+	ps_handover_free(app->handover); /* its frames belong to the ports */
 	for (unsigned int i = 0; i < app->n_ports; i++)
 		ps_port_stop(&app->port[i]);
 	ps_guard_stop(&app->guard);

@@ -156,8 +156,9 @@ open_tls(struct ps_endpoint *p, const struct ps_conf *conf, const struct ps_endp
 
 int
 ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_service_kind kind,
-	unsigned int worker, int node, const struct ps_endpoint_keys *keys, struct ps_feed *feed,
-	struct ps_drops *drops, struct ps_err *e)
+	unsigned int worker, int node, const struct ps_endpoint_keys *keys,
+	const struct ps_quic_others *others, struct ps_feed *feed, struct ps_drops *drops,
+	struct ps_err *e)
 {
 	const struct ps_tpu_limits tpu_limits = {.slots = conf->quic.streams};
 	struct ps_quic_limits limits;
@@ -184,6 +185,7 @@ ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_serv
 	config.keys = keys->ids;
 	config.tls = p->tls;
 	config.sink = ps_tpu_sink(p->tpu);
+	config.others = *others;
 	config.drops = drops;
 	p->quic = ps_quic_new(p->block, &limits, &config, e);
 	if (p->quic != NULL)

@@ -35,8 +35,9 @@ int ps_endpoint_keys(struct ps_endpoint_keys *k, const struct ps_conf *conf, str
 size_t ps_endpoint_footprint(const struct ps_conf *conf);
 
 int ps_endpoint_open(struct ps_endpoint *p, const struct ps_conf *conf, enum ps_service_kind kind,
-	unsigned int worker, int node, const struct ps_endpoint_keys *keys, struct ps_feed *feed,
-	struct ps_drops *drops, struct ps_err *e);
+	unsigned int worker, int node, const struct ps_endpoint_keys *keys,
+	const struct ps_quic_others *others, struct ps_feed *feed, struct ps_drops *drops,
+	struct ps_err *e);
 void ps_endpoint_close(struct ps_endpoint *p);
 
 /* Zeroed memory on a NUMA node (-1: any), in huge pages when the kernel has some to give. */

@@ -186,12 +186,20 @@ sort(struct ps_worker *w, const struct ps_worker_port *p)
 	}
 }
 
+bool
+ps_worker_give(void *ctx, uint8_t worker, const struct ps_datagram *dg)
+{
+	struct ps_worker_service *s = ctx;
+	struct ps_worker *w = s->worker;
+
+	return w->handover != NULL && ps_handover_give(w->handover, w->id, worker, dg, s->number);
+}
+
 /* Gives each service its datagrams of the burst. What they put into their feeds is visible before
  * any acknowledgement leaves. */
 static void
-deliver(struct ps_worker *w, const struct ps_worker_port *p, uint64_t now_ns)
+deliver(struct ps_worker *w, uint64_t now_ns)
 {
-	sort(w, p);
 	for (unsigned int i = 0; i < w->n_services; i++) {
 		struct ps_worker_service *s = &w->service[i];
 
@@ -218,7 +226,8 @@ receive_payloads(struct ps_worker *w, const struct ps_worker_port *p, uint64_t n
 	for (unsigned int i = 0; i < w->rx.n; i++)
 		w->stats.rx_bytes += w->rx.dg[i].len;
 	w->stats.rx_packets += w->rx.n;
-	deliver(w, p, now_ns);
+	sort(w, p);
+	deliver(w, now_ns);
 	return w->rx.n;
 }
 
@@ -242,8 +251,27 @@ receive(struct ps_worker *w, const struct ps_worker_port *p, uint64_t now_ns)
 	w->stats.rx_packets += n;
 	ps_net_classify_burst(atomic_load_explicit(&w->selectors, memory_order_acquire), p->id,
 		frames, n, &w->rx, &w->drops);
-	deliver(w, p, now_ns);
+	sort(w, p);
+	deliver(w, now_ns);
 	rte_pktmbuf_free_bulk(frames, n);
+	return n;
+}
+
+/* What another worker received for connections of this one. */
+static unsigned int
+receive_handed(struct ps_worker *w, unsigned int from, uint64_t now_ns)
+{
+	struct ps_handed in[PS_NET_BURST];
+	const unsigned int n = ps_handover_take(w->handover, w->id, from, in, PS_NET_BURST);
+
+	for (unsigned int i = 0; i < n; i++)
+		for (unsigned int k = 0; k < w->n_services; k++)
+			if (w->service[k].number == in[i].service)
+				w->service[k].in[w->service[k].n_in++] = &in[i].dg;
+	if (n > 0)
+		deliver(w, now_ns);
+	for (unsigned int i = 0; i < n; i++)
+		rte_pktmbuf_free(in[i].dg.frame);
 	return n;
 }
 
@@ -326,6 +354,8 @@ ps_worker_main(void *arg)
 		follow_hold(w);
 		for (unsigned int i = 0; i < w->n_ports; i++)
 			busy |= receive(w, &w->port[i], now_ns) > 0;
+		for (unsigned int i = 0; i < w->n_workers && w->handover != NULL; i++)
+			busy |= receive_handed(w, i, now_ns) > 0;
 		busy |= serve_quic(w, now_ns);
 		w->stats.loops++;
 		w->stats.busy_loops += busy;

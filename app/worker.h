@@ -20,6 +20,7 @@
 #include "endpoint.h"
 #include "feed.h"
 #include "guard.h"
+#include "handover.h"
 #include "net.h"
 #include "plan.h"
 
@@ -46,6 +47,8 @@ struct ps_worker_port {
 
 struct ps_worker_service {
 	const struct ps_conf_service *conf;
+	uint32_t number; /* in the configuration */
+	struct ps_worker *worker;
 	uint32_t daddr_be; /* the one address, or 0 when there are several */
 	uint16_t dport_be;
 	struct ps_feed feed;         /* worker: rw; its statistics, control: ro */
@@ -81,6 +84,8 @@ struct ps_worker {
 	unsigned int n_ports, n_services;
 	struct ps_worker_port port[PS_WORKER_QUEUES];
 	struct ps_guard_beat *guard; /* NULL: there is none */
+	unsigned int n_workers;
+	struct ps_handover *handover; /* NULL: this worker is the only one */
 	struct rte_mempool *tx_pool;
 	unsigned int n_selectors;
 	uint16_t *service_of; /* by selector's id from 1; PS_NO_SERVICE: another worker's */
@@ -108,6 +113,8 @@ int ps_worker_new(struct ps_worker **out, const struct ps_conf *conf, const stru
 /* Adds the worker's queues of an installed port. */
 struct ps_port;
 int ps_worker_add_port(struct ps_worker *w, struct ps_port *p, struct ps_err *e);
+/* Passes a datagram on that belongs to a connection of another worker; ctx: ps_worker_service. */
+bool ps_worker_give(void *ctx, uint8_t worker, const struct ps_datagram *dg);
 /* The entry for rte_eal_remote_launch(); arg is the worker. */
 int ps_worker_main(void *arg);
 void ps_worker_free(struct ps_worker *w);

@@ -82,6 +82,8 @@ add_service(struct ps_worker *w, const struct ps_conf *conf, const struct ps_con
 	int rc;
 
 	s->conf = sc;
+	s->number = (uint32_t)(sc - conf->service);
+	s->worker = w;
 	s->daddr_be = sc->n_addrs == 1 ? sc->addr_be[0] : 0;
 	s->dport_be = rte_cpu_to_be_16((uint16_t)sc->port);
 	rc = open_feed(s, conf, w->id, e);
@@ -91,7 +93,7 @@ add_service(struct ps_worker *w, const struct ps_conf *conf, const struct ps_con
 	if (sc->kind == PS_SERVICE_UDP)
 		return 0;
 	return ps_endpoint_open(&s->endpoint, conf, (enum ps_service_kind)sc->kind, w->id, w->node,
-		keys, &s->feed, &w->drops, e);
+		keys, &(struct ps_quic_others){s, ps_worker_give}, &s->feed, &w->drops, e);
 }
 
 /* Selectors of all workers, so that what was steered wrongly is known as such. */

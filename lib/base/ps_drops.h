@@ -31,6 +31,7 @@
 	X(QUIC_INITIAL_SMALL, "quic_initial_small", "Initial in a datagram below 1200 bytes") \
 	X(QUIC_TYPE,          "quic_type",          "0-RTT, Retry or Version Negotiation that this role does not take") \
 	X(QUIC_NO_CONN,       "quic_no_conn",       "no connection with this connection id") \
+	X(QUIC_OTHER_WORKER,  "quic_other_worker",  "connection of another worker, to which it could not be passed") \
 	X(QUIC_PATH,          "quic_path",          "established connection, other address") \
 	X(QUIC_NO_KEY,        "quic_no_key",        "no key of this level yet, or any more") \
 	X(QUIC_DECRYPT,       "quic_decrypt",       "packet protection did not verify") \

@@ -66,6 +66,13 @@ struct ps_quic_events {
 	void (*closed)(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why);
 };
 
+/* Where datagrams go that belong to a connection of another worker, by an id that it made. dg is as
+ * it came, and not kept. False: it could not be passed on. */
+struct ps_quic_others {
+	void *ctx;
+	bool (*give)(void *ctx, uint8_t worker, const struct ps_datagram *dg);
+};
+
 struct ps_quic_config {
 	bool server;
 	uint8_t worker;            /* goes into our connection ids */
@@ -84,6 +91,7 @@ struct ps_quic_config {
 			     * runs inline: packets that wait for keys are not kept */
 	struct ps_sink sink;
 	struct ps_quic_events events;
+	struct ps_quic_others others; /* optional */
 	struct ps_drops *drops;
 };
 
@@ -120,6 +128,7 @@ void ps_quic_defaults(struct ps_quic_limits *l, struct ps_quic_config *c);
 	X(paths_moved,          "connections whose peer proved a new address") \
 	X(closed_no_progress,   "connections closed for packets that moved nothing") \
 	X(ecn_ce,               "packets received with Congestion Experienced") \
+	X(handed_over,          "datagrams passed to the worker of their connection") \
 	X(acks_tx,              "packets sent with an acknowledgement") \
 	X(packets_lost,         "packets of ours declared lost") \
 	X(probes,               "probe timeouts") \

@@ -42,14 +42,27 @@ touch(struct burst *b, struct conn *c)
 	b->touched[b->n_touched++] = c;
 }
 
-/* The place an id of ours names, whatever became of the connection; NULL: we did not make it. */
+/* The place an id of ours names, whatever became of the connection; NULL: it names none. A datagram
+ * that begins with an id of another worker is passed on, *passed: it was dealt with. */
 static struct conn *
-cid_place(struct ps_quic *q, const uint8_t *dcid, struct ps_cid_parts *parts)
+cid_place(struct ps_quic *q, const struct ps_datagram *dg, const uint8_t *pkt, const uint8_t *dcid,
+	struct ps_cid_parts *parts, bool *passed)
 {
-	if (!ps_cid_read(q->protect, dcid, parts) || parts->slot >= q->limits.conns ||
-		parts->worker != q->cfg.worker)
+	const struct ps_quic_others *others = &q->cfg.others;
+
+	*passed = false;
+	if (!ps_cid_read(q->protect, dcid, parts))
 		return NULL;
-	return &q->conns[parts->slot];
+	if (parts->worker == q->cfg.worker)
+		return parts->slot < q->limits.conns ? &q->conns[parts->slot] : NULL;
+	if (pkt != dg->data || others->give == NULL)
+		return NULL;
+	*passed = true;
+	if (others->give(others->ctx, parts->worker, dg))
+		q->stats.handed_over++;
+	else
+		ps_drop(q->drops, PS_DROP_QUIC_OTHER_WORKER);
+	return NULL;
 }
 
 static bool
@@ -200,8 +213,11 @@ short_arrived(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint8_
 {
 	struct short_packet *s = &b->p[b->n];
 	struct ps_cid_parts parts;
+	bool passed;
 
-	s->c = cid_place(q, pkt + 1, &parts);
+	s->c = cid_place(q, dg, pkt, pkt + 1, &parts, &passed);
+	if (passed)
+		return;
 	if (s->c == NULL) {
 		ps_drop(q->drops, PS_DROP_QUIC_NO_CONN);
 		if (!q->cfg.server)
@@ -218,17 +234,19 @@ short_arrived(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint8_
 	b->n++;
 }
 
-/* The connection of a long-header packet; NULL when it has none (yet). */
+/* The connection of a long-header packet; NULL when it has none (yet), or was passed on. */
 static struct conn *
-long_find(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h)
+long_find(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h, const uint8_t *pkt,
+	bool *passed)
 {
 	struct ps_cid_parts parts;
 	struct conn *c = NULL;
 	struct handshake *hs;
 
+	*passed = false;
 	if (h->dcid_len == PS_OUR_CID_LEN)
-		c = cid_place(q, h->dcid, &parts);
-	if (c != NULL && cid_live(c, parts.generation, parts.nonce))
+		c = cid_place(q, dg, pkt, h->dcid, &parts, passed);
+	if (*passed || (c != NULL && cid_live(c, parts.generation, parts.nonce)))
 		return c;
 	hs = handshake_find(q, &dg->flow, h->dcid, h->dcid_len);
 	return hs == NULL ? NULL : &q->conns[hs->conn];
@@ -262,6 +280,7 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 	uint8_t *pkt, uint64_t now_ns)
 {
 	struct conn *c;
+	bool passed;
 
 	switch (h->type) {
 	case PS_PKT_1RTT:
@@ -283,7 +302,9 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 	default:
 		break;
 	}
-	c = long_find(q, dg, h);
+	c = long_find(q, dg, h, pkt, &passed);
+	if (passed)
+		return false;
 	if (c == NULL)
 		return long_unknown(q, b, dg, h, pkt, now_ns);
 	if (!same_path(c, dg)) {
