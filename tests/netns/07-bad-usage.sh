@@ -65,7 +65,7 @@ mistake "bench of what there is not" 2 "ingest, feed" bench nosuch
 mistake "packed that does not fit" 1 "--size 176" bench packed --size 300 --reps 1
 mistake "load without a port" 2 "--port, --from" load --to 10.77.0.1:8009
 mistake "load to no address" 2 "ADDRESS:PORT" load --port srv --from 10.77.0.2 --to 10.77.0.1:8009
-mistake "load with odd sizes" 2 "134-1232" load --port srv --from 10.77.0.2:4433 --to 10.77.0.1:8009 --size 100-200
+mistake "load with odd sizes" 2 "134-1232" load --port srv --from 10.77.0.2:4433 --to 10.77.0.1:8009 --size 10-50
 mistake "load to an unknown neighbour" 1 "--mac" load --port srv --from 10.77.0.2:4433 --to 10.77.0.99:8009
 mistake "load by sockets" 1 "kernel sockets" load --port srv --from 10.77.0.2:4433 --to 10.77.0.1:8009 --mac 02:00:00:00:00:01 \
 	-o port.load.path=socket -o penstock.memory=no-huge
