@@ -28,6 +28,11 @@
 #define STREAM_BYTES 300
 #define OPT_RETRY    1
 #define OPT_PENDING  2
+#define OPT_SOURCES  4  /* few connections of an address */
+#define OPT_RATE     8  /* few handshakes a second */
+#define OPT_NARROW   16 /* a small connection window */
+#define OPT_AUTO     32 /* Retry by itself */
+#define OPT_SESSIONS 64 /* fewer TLS sessions than handshakes */
 #define BURST        8
 #define REPLIES_MAX  512 /* to one step: far more than anything allows */
 
@@ -138,7 +143,7 @@ start(uint8_t options)
 
 	memset(&w, 0, sizeof(w));
 	w.now_ns = 1000 * PS_SEC_NS;
-	fake_tls_start(&w.tls, HANDSHAKES, step);
+	fake_tls_start(&w.tls, HANDSHAKES - !!(options & OPT_SESSIONS), step);
 	w.tls.slow = (options & OPT_PENDING) != 0;
 	ps_quic_defaults(&l, &c);
 	l = (struct ps_quic_limits){.conns = CONNS,
@@ -146,9 +151,13 @@ start(uint8_t options)
 		.streams = STREAMS,
 		.sent_packets = 16,
 		.key_cache = 4};
-	c.retry = options & OPT_RETRY ? PS_RETRY_ALWAYS : PS_RETRY_OFF;
+	c.retry = options & OPT_RETRY  ? PS_RETRY_ALWAYS
+		  : options & OPT_AUTO ? PS_RETRY_AUTO
+				       : PS_RETRY_OFF;
+	c.source_per_min = options & OPT_SOURCES ? 2 : 0;
+	c.handshakes_per_s = options & OPT_RATE ? 3 : 0;
 	c.stream_bytes = STREAM_BYTES;
-	c.conn_bytes = 1000;
+	c.conn_bytes = options & OPT_NARROW ? 250 : 1000;
 	c.stream_window = 6;
 	c.tls = (struct ps_tls *)&w.tls;
 	c.drops = &w.drops;

@@ -5,8 +5,8 @@
  * says what the rest is: a client's bytes at the Initial level (0), its second flight after a good
  * ClientHello (1), the same in which the harness corrects CertificateVerify and Finished (2), a
  * certificate (3) or a raw key (4); and, 5 times that, of what cipher suite the good ClientHello
- * is; and, 15 times that, how many public-key operations a turn has (0: any). Given in steps whose
- * length the second byte says. */
+ * is; and, 15 times that, how many public-key operations a turn has (0: any); and, 45 times that,
+ * whether that ClientHello asks for raw keys. Given in steps whose length the second byte says. */
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ static uint8_t input[PS_TLS_IN_MAX];
 
 /* A ClientHello as it should be, with the X25519 share of the secret of zeros. */
 static size_t
-good_hello(uint8_t *out, enum ps_suite suite)
+good_hello(uint8_t *out, enum ps_suite suite, bool raw)
 {
 	static const uint8_t before[] = {1, 0, 0, 0, 3, 3};
 	static const uint8_t after[] = {0, 0, 2, 0x13, 0x01, 1, 0, 0,
@@ -34,6 +34,7 @@ good_hello(uint8_t *out, enum ps_suite suite)
 		0, 43, 0, 3, 2, 3, 4, 0, 10, 0, 4, 0, 2, 0, 29, 0, 13, 0, 4, 0, 2, 8, 7, 0, 57, 0,
 		3, 4, 1, 32, 0, 16, 0, 13, 0, 11, 10, 's', 'o', 'l', 'a', 'n', 'a', '-', 't', 'p',
 		'u', 0, 51, 0, 38, 0, 36, 0, 29, 0, 32};
+	static const uint8_t raw_keys[] = {0, 19, 0, 3, 2, 2, 0, 0, 20, 0, 3, 2, 2, 0};
 	static const uint8_t secret[32];
 	uint8_t *p = out;
 
@@ -43,9 +44,12 @@ good_hello(uint8_t *out, enum ps_suite suite)
 	p += 32;
 	memcpy(p, after, sizeof(after));
 	p[4] = (uint8_t)(1 + suite);
+	p[8] += raw ? sizeof(raw_keys) : 0;
 	p += sizeof(after);
 	ps_x25519_public(p, secret);
 	p += 32;
+	memcpy(p, raw_keys, sizeof(raw_keys));
+	p += raw ? sizeof(raw_keys) : 0;
 	ps_be16_store(out + 2, (uint16_t)(p - out - 4));
 	return (size_t)(p - out);
 }
@@ -111,12 +115,12 @@ give(enum ps_level level, const uint8_t *p, size_t len, size_t chunk)
 }
 
 static void
-hello(enum ps_suite suite)
+hello(enum ps_suite suite, bool raw)
 {
 	static uint8_t bytes[256];
 	static const uint8_t secret[32];
 	uint8_t shared[32], handshake[PS_HASH_MAX], client[PS_HASH_MAX], server[PS_HASH_MAX];
-	size_t len = good_hello(bytes, suite), hash = ps_suite_hash_bytes(suite);
+	size_t len = good_hello(bytes, suite, raw), hash = ps_suite_hash_bytes(suite);
 
 	give(PS_LEVEL_INITIAL, bytes, len, 0);
 	FUZZ_CHECK(io.result == PS_TLS_MORE && io.out_len[1] > 0);
@@ -174,12 +178,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum ps_suite suite;
 	uint8_t kind, budget, chunk;
+	bool raw;
 
 	if (size < 3 || size - 2 > sizeof(input))
 		return 0;
 	kind = data[0] % 5;
 	suite = data[0] / 5 % PS_SUITES;
 	budget = data[0] / 15 % BUDGETS;
+	raw = data[0] / 45 & 1;
 	chunk = data[1];
 	data += 2;
 	size -= 2;
@@ -190,7 +196,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	start(budget);
 	memcpy(input, data, size);
 	if (kind > 0)
-		hello(suite);
+		hello(suite, raw);
 	if (kind == 2)
 		correct(input, size);
 	give(kind == 0 ? PS_LEVEL_INITIAL : PS_LEVEL_HANDSHAKE, input, size, chunk);
