@@ -43,16 +43,22 @@ __wrap_ps_ed25519_key(uint8_t key[64], const uint8_t seed[32])
 	__wrap_ps_x25519_public(key + 32, seed);
 }
 
-void
-__wrap_ps_ed25519_sign(uint8_t sig[64], const uint8_t *msg, size_t len, const uint8_t key[64])
+static void
+signature(uint8_t sig[64], const uint8_t *msg, size_t len)
 {
 	struct ps_hash h;
 
-	(void)key;
 	ps_hash_init(&h, 32);
 	ps_hash_update(&h, msg, len);
 	ps_hash_peek(&h, sig);
 	memcpy(sig + 32, sig, 32);
+}
+
+void
+__wrap_ps_ed25519_sign(uint8_t sig[64], const uint8_t *msg, size_t len, const uint8_t key[64])
+{
+	(void)key;
+	signature(sig, msg, len);
 }
 
 bool
@@ -61,6 +67,7 @@ __wrap_ps_ed25519_verify(
 {
 	uint8_t good[64];
 
-	__wrap_ps_ed25519_sign(good, msg, len, public);
+	(void)public;
+	signature(good, msg, len);
 	return memcmp(sig, good, sizeof(good)) == 0;
 }
