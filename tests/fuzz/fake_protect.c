@@ -14,6 +14,7 @@ __typeof__(ps_seal) __wrap_ps_seal;
 __typeof__(ps_hp_masks) __wrap_ps_hp_masks;
 __typeof__(ps_cid_make) __wrap_ps_cid_make;
 __typeof__(ps_cid_read) __wrap_ps_cid_read;
+__typeof__(ps_token_claims) __wrap_ps_token_claims;
 __typeof__(ps_token_check) __wrap_ps_token_check;
 __typeof__(ps_protect_random) __wrap_ps_protect_random;
 __typeof__(ps_retry_tag) __wrap_ps_retry_tag;
@@ -79,6 +80,14 @@ __wrap_ps_cid_read(
 	return ps_be32_load(cid + 12) == 0;
 }
 
+enum ps_token_kind
+__wrap_ps_token_claims(const uint8_t *token, size_t len)
+{
+	if (len == 0)
+		return 0;
+	return token[0] & 1 ? PS_TOKEN_RETRY : PS_TOKEN_NEW;
+}
+
 bool
 __wrap_ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
 	const struct ps_flow4 *client, const struct ps_cid *retry_scid, uint64_t now_ns,
@@ -88,7 +97,7 @@ __wrap_ps_token_check(struct ps_protect *p, const uint8_t *token, size_t len,
 	(void)client;
 	(void)now_ns;
 	*odcid = *retry_scid;
-	if (len == 0 || token[0] == 0xff)
+	if (len == 0 || token[0] >= 0xfe)
 		return false;
 	fake_protect.validated = true;
 	return true;

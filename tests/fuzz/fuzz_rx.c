@@ -28,11 +28,12 @@
 #define STREAM_BYTES 300
 #define OPT_RETRY    1
 #define OPT_PENDING  2
-#define OPT_SOURCES  4  /* few connections of an address */
-#define OPT_RATE     8  /* few handshakes a second */
-#define OPT_NARROW   16 /* a small connection window */
-#define OPT_AUTO     32 /* Retry by itself */
-#define OPT_SESSIONS 64 /* fewer TLS sessions than handshakes */
+#define OPT_SOURCES  4   /* few connections of an address */
+#define OPT_RATE     8   /* few handshakes a second */
+#define OPT_NARROW   16  /* a small connection window */
+#define OPT_AUTO     32  /* Retry by itself */
+#define OPT_SESSIONS 64  /* fewer TLS sessions than handshakes */
+#define OPT_OTHERS   128 /* workers 1 and 2 are there, too; 2 takes nothing */
 #define BURST        8
 #define REPLIES_MAX  512 /* to one step: far more than anything allows */
 
@@ -129,6 +130,16 @@ sink_room(void *ctx)
 	return w.no_credit ? 0 : SLOTS;
 }
 
+/* -- the other workers -- */
+
+static bool
+give(void *ctx, uint8_t worker, const struct ps_datagram *dg)
+{
+	(void)ctx;
+	FUZZ_CHECK(worker != 0 && dg->len > PS_OUR_CID_LEN);
+	return worker == 1;
+}
+
 /* -- the run -- */
 
 static void
@@ -159,6 +170,8 @@ start(uint8_t options)
 	c.stream_bytes = STREAM_BYTES;
 	c.conn_bytes = options & OPT_NARROW ? 250 : 1000;
 	c.stream_window = 6;
+	if (options & OPT_OTHERS)
+		c.others = (struct ps_quic_others){.give = give};
 	c.tls = (struct ps_tls *)&w.tls;
 	c.drops = &w.drops;
 	c.sink = (struct ps_sink){NULL, sink_reserve, sink_data, sink_abandon, sink_room};

@@ -86,6 +86,16 @@ SEEDS = {
     "probe": b"\0" + datagram(hello(), True) + wait(1100) + datagram(finished()) + wait(3000),
     "retry": b"\1" + datagram(hello(), True) + datagram(hello(token=b"t" * 57), True)
     + datagram(finished()),
+    "retry_token": b"\1" + datagram(hello(), True) + datagram(hello(token=b"u" * 57), True)
+    + datagram(finished()),
+    "old_token": b"\0" + datagram(hello(token=b"\xfe" * 57), True) + datagram(finished()),
+    "whole": b"\0" + established() + packets(
+        b"\x0b\x02\x10" + b"x" * 16 + b"\x0b\x06\x11" + b"y" * 17,
+        b"\x09\x0a" + b"z" * 200, b"\x0b\x0e\x10" + b"x" * 16, b"\x09\x12" + b"z" * 20),
+    "whole_no_room": b"\0" + established() + b"\x07" + packets(b"\x09\x02" + b"z" * 200),
+    "others": b"\x80" + established() + b"".join(
+        datagram(b"\x43" + bytes([i]) + bytes(15) + b"\0\0\0\0\1" + TAG) for i in range(3))
+    + datagram(long(0, 0, crypto(0, b"\1"), b"\1" + bytes(15), b"BBBBB"), True),
     "bad_token": b"\1" + datagram(hello(token=b"\xff" * 57), True),
     "flood": b"\0" + b"".join(datagram(hello(i), True, i) for i in range(4)),
     "coalesced": b"\0" + datagram(hello(), True)
@@ -126,6 +136,18 @@ SEEDS = {
     + packets(b"\x10\x3f\x12\x3f\x13\x3f\x14\x01\x16\x01\x17\x01\x1aabcdefgh\x1babcdefgh"
               b"\x18\x01\x00\x04NNNNRRRRRRRRRRRRRRRR\x15\x02\x01", b"\x19\x00"),
     "many_done": b"\0" + established() + packets(b"\x1e" * 1300),
+    "skipped": b"\0" + established() + packets(stream(6, 0, b"x", 1)) + wait(2500)
+    + packets(b"\x01", b"\x01") + wait(3000) + datagram(short(9, stream(10, 0, b"x", 1))),
+    "sources": b"\4" + b"".join(established(0, i) for i in range(4)) + wait(500),
+    "sources_closed": b"\4" + established(0, 0) + packets(b"\x1d\x07\x00") + established(0, 1)
+    + established(0, 2),
+    "rate": b"\x08" + b"".join(datagram(hello(i & 3, dcid=b"AAAAAAA%d" % i), True, i & 3)
+                               for i in range(6)),
+    "narrow": b"\x10" + established() + packets(stream(2, 0, b"x" * 290, 1), stream(6, 0, b"y", 1))
+    + established(1, 1) + datagram(short(0, stream(2, 0, b"x" * 90, 0) + stream(6, 0, b"y" * 90, 0)
+                                         + stream(10, 0, b"z" * 90, 0), 1), False, 1),
+    "auto": b"\x20" + b"".join(datagram(hello(i), True, i) for i in range(4)) + wait(3000),
+    "sessions": b"\x40" + b"".join(datagram(hello(i), True, i) for i in range(4)),
 }
 
 # -- fuzz_client.c: what a server says --
