@@ -4,11 +4,12 @@
 #
 # From a fresh Debian 12 to transactions in the feed: installs what is missing, builds, joins two
 # network namespaces, runs penstock on one end and an independent QUIC client on the other. Leaves
-# the packages and build/ behind, nothing else, also when interrupted.
+# the packages, build/ and what cargo, go or pip keep behind, nothing else, also when interrupted.
 
-usage="usage: deploy/quickstart.sh [--count N] [--client ngtcp2|quinn] [--json]
+usage="usage: deploy/quickstart.sh [--count N] [--client NAME] [--json]
   --count N      transactions to send (1000)
-  --client NAME  who sends them: ngtcp2 (default, from Debian packages) or quinn (needs a recent cargo)
+  --client NAME  who sends them: ngtcp2 (default, from Debian packages), quinn, quiche or agave (need a
+                 recent cargo; agave takes minutes to build), quicgo (go) or aioquic (python3-venv)
   --json         progress on stderr; the last line of stdout is one JSON object with the keys
                  sent, received, feed, bytes, passed_to_kernel and mode"
 
@@ -31,8 +32,8 @@ while [ $# -gt 0 ]; do
 		;;
 	--client)
 		case ${2:-} in
-		ngtcp2 | quinn) client=$2 ;;
-		*) bad_usage "--client is ngtcp2 or quinn" ;;
+		ngtcp2 | quinn | quiche | agave | quicgo | aioquic) client=$2 ;;
+		*) bad_usage "--client is ngtcp2, quinn, quiche, agave, quicgo or aioquic" ;;
 		esac
 		shift
 		;;
@@ -46,9 +47,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-. "$(dirname "$0")/../tests/netns/lib.sh"
-BUILD=${PENSTOCK_BUILD:-$ROOT/build}
-PENSTOCK=$BUILD/app/penstock
+. "$(dirname "$0")/../tests/interop/lib.sh"
 INSTANCE=quickstart$$
 
 skip() { fail "$*"; }
@@ -69,12 +68,11 @@ build() {
 	fi
 	ninja -C "$BUILD" app/penstock tests/interop/tpu_client_ngtcp2 >"$TMP/build.log" 2>&1 \
 		|| fail "ninja -C $BUILD fails"
-	client_program=$BUILD/tests/interop/tpu_client_ngtcp2
-	[ "$client" = quinn ] || return 0
-	command -v cargo >/dev/null || fail "--client quinn needs cargo 1.75 or newer; use --client ngtcp2"
-	cargo build --quiet --release --locked --manifest-path "$ROOT/tests/interop/quinn/Cargo.toml" \
-		--target-dir "$BUILD/cargo" >"$TMP/cargo.log" 2>&1 || fail "cargo build fails"
-	client_program=$BUILD/cargo/release/tpu_client_quinn
+	if [ "$client" != ngtcp2 ]; then
+		step "building the client on $client"
+		"need_$client"
+	fi
+	program_of "$client"
 }
 
 mode() {
@@ -93,7 +91,8 @@ start_penstock "$ROOT/config/dev.ini" -o "penstock.name=$INSTANCE" -o "feed.dir=
 spawn feed "$PENSTOCK" feed "$FEEDS/tpu.0" --json --count "$count"
 feed_pid=$PID
 step "$client sends $count signed transactions to $SERVER_ADDR port 8009"
-in_client "$client_program" --host $SERVER_ADDR --port 8009 --count "$count" \
+# shellcheck disable=SC2046
+in_client "$PROGRAM" --host $SERVER_ADDR --port 8009 --count "$count" $(sources "$client" "$count" --seed 1) \
 	--timeout $((60 + count / 500)) >"$TMP/client.out" || failed=yes
 wait_for 5 gone "$feed_pid"
 

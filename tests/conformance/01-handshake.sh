@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo aioquic quiche agave; do
+for client in $CLIENTS; do
 	run_case $client 2 134-700 "$BASE" "version no-retry handshakes=1"
 done
 end_case

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo aioquic quiche agave; do
+for client in $CLIENTS; do
 	run_case $client 1999 134-170 "$BASE" "version handshakes=1"
 done
 end_case

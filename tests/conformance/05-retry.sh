@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed -o quic.retry=always
-for client in ngtcp2 quinn quicgo aioquic quiche agave; do
+for client in $CLIENTS; do
 	run_case $client 20 500-600 "$BASE" "version handshakes=1 retry"
 done
 end_case

@@ -6,8 +6,9 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
+NOT_FOR[agave]="one connection to a server"
 CONNECTIONS=2
-for client in ngtcp2 quinn quicgo aioquic quiche; do
+for client in $CLIENTS; do
 	run_case $client 30 400-500 "$BASE" "version handshakes=2 full-handshakes=2"
 done
 end_case

@@ -7,7 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo aioquic quiche; do
+NOT_FOR[agave]="keeps no ticket of another server"
+for client in $CLIENTS; do
 	run_case $client 40 250-300 "$BASE" "version handshakes=1 full-handshakes=1 early-data" --early-data
 done
 end_case

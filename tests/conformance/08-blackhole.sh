@@ -8,7 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 start_bed
 link="$BASE --blackhole $(by_size 2000:2000 5000:2000)"
-for client in ngtcp2 quinn quicgo; do
+for client in $CLIENTS; do
 	run_case $client $(by_size 3000 8500) 1100-1232 "$link" "version handshakes=1"
 done
 end_case

@@ -7,7 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo aioquic; do
+NOT_FOR[quiche]="cannot ask for a key update"
+for client in $CLIENTS; do
 	options=
 	case $client in ngtcp2 | aioquic) options="--key-update-every 200" ;; esac
 	# shellcheck disable=SC2086

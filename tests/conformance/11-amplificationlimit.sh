@@ -7,7 +7,7 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo; do
+for client in $CLIENTS; do
 	run_case $client 10 400-500 "$BASE --drop 2-7" "version handshakes=1 amplification"
 done
 end_case

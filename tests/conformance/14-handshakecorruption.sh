@@ -7,8 +7,9 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
+NOT_FOR[agave]="one connection to a server"
 CONNECTIONS=50
-for client in ngtcp2 quinn quicgo; do
+for client in $CLIENTS; do
 	run_case $client 100 500-600 "$BASE --corrupt 0.3 --spoil-max 3 --seed 14" "handshakes=50"
 done
 end_case

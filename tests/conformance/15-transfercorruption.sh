@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo quiche; do
+for client in $CLIENTS; do
 	run_case $client 1700 1100-1232 "$BASE --corrupt 0.02 --seed 15" "handshakes=1"
 done
 end_case

@@ -7,7 +7,8 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo aioquic quiche; do
+NOT_FOR[agave]="begins with version 1"
+for client in $CLIENTS; do
 	run_case $client 10 400-500 "$BASE" "negotiation" --unknown-version
 done
 end_case

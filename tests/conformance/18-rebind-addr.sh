@@ -8,7 +8,7 @@
 start_bed
 FROM2=$SECOND_ADDR
 link="$BASE --rebind 1000:$(by_size 1000 5000)"
-for client in ngtcp2 quinn quicgo quiche; do
+for client in $CLIENTS; do
 	rule=paths=2
 	# Its empty connection ids keep tshark from reading packets to an address it does not know.
 	[ $client != quicgo ] || rule=addresses=2

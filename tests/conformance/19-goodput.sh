@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 start_bed
 MIN_KBPS=2500
-for client in ngtcp2 quinn quicgo quiche; do
+for client in $CLIENTS; do
 	run_case $client $(by_size 2500 8500) 1100-1232 "$BASE" "version handshakes=1"
 done
 end_case

@@ -6,7 +6,7 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-for client in ngtcp2 quinn quicgo; do
+for client in $CLIENTS; do
 	run_case $client 850 1100-1232 "$BASE --reorder 0.05 --dup 0.05 --seed 20" "handshakes=1"
 done
 end_case

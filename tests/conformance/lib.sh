@@ -18,6 +18,9 @@ SECOND_ADDR=10.77.0.3
 # The runner's ordinary path: 15 ms each way, 10 Mbit/s, 25 packets of queue.
 BASE="--delay 15 --rate 10000 --queue 25"
 CASE=$(basename "$0" .sh | cut -d- -f2-)
+CLIENTS="ngtcp2 quinn quicgo aioquic quiche agave"
+# Clients that cannot do the case, and why.
+declare -A NOT_FOR
 CONNECTIONS=1
 MIN_KBPS=0
 FAILED=0
@@ -106,6 +109,10 @@ run_case() {
 	shift 5
 	# long enough for black holes
 	case $name in ngtcp2 | quinn) idle="--idle 60" ;; esac
+	if [ -n "${NOT_FOR[$name]:-}" ]; then
+		row "$name" n/a "${NOT_FOR[$name]}"
+		return 0
+	fi
 	has "$name" || return 0
 	rm -f "$TMP/keys"
 	# shellcheck disable=SC2086

@@ -22,10 +22,11 @@
 #define OPEN_STREAMS     8192 /* bound of our own memory, the peer's credit may be 2^60 */
 #define CID_BYTES        8
 #define RESERVED_VERSION 0x1a2a3a4au
+#define UNOPENED         INT64_MAX
 
 struct stream {
 	LIST_ENTRY(stream) link;
-	int64_t id; /* below 0: the early stream was not taken, it has to be opened again */
+	int64_t id; /* UNOPENED: the early stream was not taken, it has to be opened again */
 	uint64_t index;
 	bool special;
 	size_t len, sent;
@@ -48,6 +49,7 @@ struct tpu_conn {
 	unsigned n_ready;
 	uint8_t packet[PACKET_BYTES];
 	size_t packet_len; /* not 0: the socket was full, send this first */
+	int packet_ecn, socket_ecn;
 };
 
 uint64_t
@@ -151,7 +153,7 @@ early_rejected(struct tpu_conn *c)
 		c->cl->bytes -= s->sent;
 		c->cl->sent -= s->sent == s->len;
 		s->sent = 0;
-		s->id = -1;
+		s->id = UNOPENED;
 		c->ready[c->n_ready++] = s;
 	}
 	return ngtcp2_conn_tls_early_data_rejected(c->quic);
@@ -217,6 +219,7 @@ open_socket(struct tpu_conn *c)
 		return -errno;
 	setsockopt(c->fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(c->fd, IPPROTO_IP, IP_RECVTOS, &(int){1}, sizeof(int));
 	if (connect(c->fd, (struct sockaddr *)&c->cl->peer, sizeof(c->cl->peer)) < 0 ||
 		getsockname(c->fd, (struct sockaddr *)&c->local, &len) < 0)
 		return -errno;
@@ -397,14 +400,32 @@ begin_again(struct tpu_conn *c)
 		fprintf(stderr, "cannot begin again: %s\n", why);
 }
 
+static ssize_t
+receive(int fd, uint8_t *buf, size_t room, ngtcp2_pkt_info *pi)
+{
+	char control[CMSG_SPACE(1)];
+	struct iovec iov = {buf, room};
+	struct msghdr msg = {.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(fd, &msg, 0);
+	struct cmsghdr *cm = n < 0 ? NULL : CMSG_FIRSTHDR(&msg);
+
+	*pi = (ngtcp2_pkt_info){0};
+	if (cm && cm->cmsg_type == IP_TOS)
+		pi->ecn = *CMSG_DATA(cm) & NGTCP2_ECN_MASK;
+	return n;
+}
+
 static void
 read_packets(struct tpu_conn *c)
 {
 	uint8_t buf[2048];
 
 	for (int i = 0; i < READS_PER_RUN && !c->dead; i++) {
-		ssize_t n = recv(c->fd, buf, sizeof(buf), 0);
-		ngtcp2_pkt_info pi = {0};
+		ngtcp2_pkt_info pi;
+		ssize_t n = receive(c->fd, buf, sizeof(buf), &pi);
 		int rc;
 
 		/* ECONNREFUSED comes from ICMP, which QUIC ignores: the server may come back. */
@@ -428,7 +449,7 @@ open_streams(struct tpu_conn *c)
 	for (unsigned i = 0; i < c->n_ready; i++) {
 		struct stream *s = c->ready[i];
 
-		if (s->id < 0 && ngtcp2_conn_open_uni_stream(c->quic, &s->id, s) != 0)
+		if (s->id == UNOPENED && ngtcp2_conn_open_uni_stream(c->quic, &s->id, s) != 0)
 			return;
 	}
 	while (c->n_ready < READY_STREAMS && c->n_open < limit && !client_exhausted(c->cl) &&
@@ -463,7 +484,7 @@ note_written(struct tpu_conn *c, unsigned at, size_t n)
 static ngtcp2_ssize
 write_packet(struct tpu_conn *c, uint64_t now)
 {
-	ngtcp2_pkt_info pi;
+	ngtcp2_pkt_info pi = {0};
 	unsigned at = 0; /* streams before it are blocked by flow control */
 
 	for (;;) {
@@ -472,10 +493,6 @@ write_packet(struct tpu_conn *c, uint64_t now)
 		ngtcp2_ssize taken = -1, n;
 		uint32_t flags = 0;
 
-		if (s && s->id < 0) {
-			at++;
-			continue;
-		}
 		if (s) {
 			vec = (ngtcp2_vec){s->data + s->sent, s->len - s->sent};
 			flags = NGTCP2_WRITE_STREAM_FLAG_MORE | NGTCP2_WRITE_STREAM_FLAG_FIN;
@@ -489,8 +506,10 @@ write_packet(struct tpu_conn *c, uint64_t now)
 		}
 		if (s && taken >= 0)
 			note_written(c, at, (size_t)taken);
-		if (n != NGTCP2_ERR_WRITE_MORE)
+		if (n != NGTCP2_ERR_WRITE_MORE) {
+			c->packet_ecn = pi.ecn;
 			return n;
+		}
 	}
 }
 
@@ -511,6 +530,9 @@ update_key(struct tpu_conn *c, uint64_t now)
 static bool
 send_packet(struct tpu_conn *c)
 {
+	if (c->packet_ecn != c->socket_ecn)
+		setsockopt(c->fd, IPPROTO_IP, IP_TOS, &c->packet_ecn, sizeof(c->packet_ecn));
+	c->socket_ecn = c->packet_ecn;
 	if (send(c->fd, c->packet, c->packet_len, 0) < 0 && errno == EAGAIN)
 		return false;
 	c->packet_len = 0;

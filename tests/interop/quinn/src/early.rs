@@ -6,8 +6,8 @@
 
 use crate::cert;
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, ServerConfig};
-use std::net::SocketAddr;
+use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, EndpointConfig, ServerConfig};
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 /// Sent early; at most so many fill the first datagrams of the client.
@@ -25,15 +25,17 @@ fn ticket_server() -> Endpoint {
     tls.alpn_protocols = vec![b"solana-tpu".to_vec()];
     tls.max_early_data_size = u32::MAX;
     let config = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
-    Endpoint::server(config, ([127, 0, 0, 1], 0).into()).unwrap()
+    // or the client would remember that it may vary the fixed bit (RFC 9287)
+    let mut endpoint = EndpointConfig::default();
+    endpoint.grease_quic_bit(false);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    Endpoint::new(endpoint, Some(config), socket, quinn::default_runtime().unwrap()).unwrap()
 }
 
-/// The ticket comes before the stream that the server opens.
-async fn get_ticket(
-    endpoint: &Endpoint,
-    config: ClientConfig,
-    name: &str,
-) -> Result<(), ConnectionError> {
+/// The ticket comes before the stream that the server opens. An endpoint of its own, as the other
+/// must not hear that the server's port is closed afterwards.
+async fn get_ticket(config: ClientConfig, name: &str) -> Result<(), ConnectionError> {
+    let endpoint = Endpoint::client(([127, 0, 0, 1], 0).into()).unwrap();
     let server = ticket_server();
     let connecting = endpoint.connect_with(config, server.local_addr().unwrap(), name).unwrap();
     let serve = async {
@@ -61,7 +63,7 @@ pub async fn connect(
     name: &str,
     first: &[Vec<u8>],
 ) -> Result<Connection, ConnectionError> {
-    get_ticket(endpoint, config.clone(), name).await?;
+    get_ticket(config.clone(), name).await?;
     let connecting = endpoint.connect_with(config, peer, name).unwrap();
     let Ok((conn, accepted)) = connecting.into_0rtt() else {
         panic!("no early data with this ticket");

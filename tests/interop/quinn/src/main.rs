@@ -13,8 +13,9 @@ use cert::Identity;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ConnectionError, TransportConfig, VarInt, WriteError};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 use rustls::pki_types::{pem::PemObject, CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, SignatureScheme};
+use rustls::{CipherSuite, DigitallySignedStruct, SignatureScheme};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
@@ -38,6 +39,7 @@ struct Options {
     connections: u32,
     alpn: String,
     cert: String,
+    cipher: Option<CipherSuite>,
     acked_log: Option<File>,
     specials: Vec<Vec<u8>>,
     expect_close: bool,
@@ -108,6 +110,8 @@ impl ServerCertVerifier for AnyServer {
 fn client_config(o: &Options) -> quinn::ClientConfig {
     let mut provider = rustls::crypto::ring::default_provider();
     provider.kx_groups = vec![rustls::crypto::ring::kx_group::X25519];
+    let initial = TLS13_AES_128_GCM_SHA256.tls13().unwrap().quic_suite().unwrap();
+    provider.cipher_suites.retain(|s| o.cipher.is_none_or(|only| s.suite() == only));
     let provider = Arc::new(provider);
     let builder = rustls::ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -126,7 +130,9 @@ fn client_config(o: &Options) -> quinn::ClientConfig {
         .max_idle_timeout(Some(o.idle.try_into().unwrap()))
         .keep_alive_interval(Some(Duration::from_secs(1)))
         .send_fairness(false);
-    let mut config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).unwrap()));
+    let mut config = quinn::ClientConfig::new(Arc::new(
+        QuicClientConfig::with_initial(Arc::new(tls), initial).unwrap(),
+    ));
     config.transport_config(Arc::new(transport));
     config
 }
@@ -286,8 +292,8 @@ async fn run(cl: Rc<Client>) -> std::io::Result<()> {
 
 const USAGE: &str = "usage: tpu_client_quinn --host ADDR --port PORT --count N [--sizes MIN-MAX]
     [--seed S] [--large] [--connections C] [--alpn A] [--cert none|ed25519|PEM]
-    [--acked-log FILE] [--raw FILE]... [--empty] [--unknown-version] [--early-data] [--timeout S]
-    [--idle S] | --dump --count N ...
+    [--acked-log FILE] [--raw FILE]... [--empty] [--cipher NAME] [--unknown-version]
+    [--early-data] [--timeout S] [--idle S] | --dump --count N ...
 as tpu_client_ngtcp2, but quinn never exceeds a window; PEM: a file with certificates and their key";
 
 fn parse_sizes(arg: &str, gen: &mut TxGen) -> Option<()> {
@@ -295,6 +301,15 @@ fn parse_sizes(arg: &str, gen: &mut TxGen) -> Option<()> {
     gen.min = min.parse().ok()?;
     gen.max = max.parse().ok()?;
     Some(())
+}
+
+fn cipher_of(arg: &str) -> Option<CipherSuite> {
+    match arg {
+        "aes128" => Some(CipherSuite::TLS13_AES_128_GCM_SHA256),
+        "aes256" => Some(CipherSuite::TLS13_AES_256_GCM_SHA384),
+        "chacha20" => Some(CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
+        _ => None,
+    }
 }
 
 fn parse() -> Option<Options> {
@@ -306,6 +321,7 @@ fn parse() -> Option<Options> {
         connections: 1,
         alpn: "solana-tpu".into(),
         cert: "ed25519".into(),
+        cipher: None,
         acked_log: None,
         specials: vec![],
         expect_close: false,
@@ -337,6 +353,7 @@ fn parse() -> Option<Options> {
                     "--connections" => o.connections = arg.parse().ok().filter(|n| *n > 0)?,
                     "--alpn" => o.alpn = arg,
                     "--cert" => o.cert = arg,
+                    "--cipher" => o.cipher = Some(cipher_of(&arg)?),
                     "--acked-log" => o.acked_log = Some(File::create(arg).ok()?),
                     "--raw" => o.specials.push(std::fs::read(arg).ok()?),
                     "--idle" => o.idle = Duration::from_secs(arg.parse().ok()?),
