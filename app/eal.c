@@ -339,6 +339,7 @@ int
 ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct ps_err *e)
 {
 	static struct args a; /* EAL keeps pointers into it */
+	static char *argv[MAX_ARGS];
 	int rc;
 
 	a.user_n = user_argc;
@@ -355,7 +356,8 @@ ps_eal_start(struct ps_app *app, int user_argc, char *const user_argv[], struct 
 	capture_output();
 	ps_eal_forget();
 	initialising = true;
-	rc = rte_eal_init(a.n, a.arg);
+	memcpy(argv, a.arg, sizeof(argv)); /* EAL writes over one of them */
+	rc = rte_eal_init(a.n, argv);
 	initialising = false;
 	if (rc < 0)
 		return ps_fail(e, rte_errno != 0 ? rte_errno : EINVAL,
