@@ -16,8 +16,9 @@ usage="usage: launch.sh -c FILE [--i-have-another-way-in] [-- ARGUMENTS OF penst
 PENSTOCK=${PENSTOCK:-penstock}
 START_S=60 # until it serves
 STOP_S=10  # from SIGTERM to SIGKILL
-LOOK_S=0.5 # of the watch: between two looks, and for an answer
-MISSES=2   # of its looks until it counts as hanging: two seconds in all
+LOOK_S=1   # of the watch: between two looks
+ANSWER_S=2 # for an answer
+MISSES=3   # of its looks until it counts as hanging: the kernel has its traffic long before
 
 conf=
 init_args=(--undo-after 5)
@@ -60,7 +61,7 @@ alive() { [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; }
 
 # The rounds of every worker, one number a line; fails when penstock does not answer in time.
 rounds() {
-	timeout -k 1 $LOOK_S "$PENSTOCK" top --once --json --name "${name:-penstock}" 2>/dev/null \
+	timeout -k 1 $ANSWER_S "$PENSTOCK" top --once --json --name "${name:-penstock}" 2>/dev/null \
 		| grep -o '"loops": [0-9]*'
 }
 

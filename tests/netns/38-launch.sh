@@ -45,10 +45,11 @@ spawn manager python3 "$TMP/manager.py" "$TMP/notify"
 wait_for 5 test -S "$TMP/notify"
 
 launch() {
+	rm -f "$TMP/launch.log"
 	spawn launch in_server_exec env PENSTOCK="$TMP/penstock" STATE_DIRECTORY="$STATE" \
 		NOTIFY_SOCKET="$TMP/notify" bash "$ROOT/deploy/launch.sh" -c "$CONF"
 	LAUNCH=$PID
-	wait_for 30 serves || fail "launch.sh does not come to serve"
+	wait_for 90 serves || fail "launch.sh does not come to serve"
 }
 
 # Ordinary.
@@ -99,7 +100,7 @@ victim=$(run_pid)
 kill -STOP "$victim"
 sleep 3
 kernel_has_all || kernel_has_all || fail "stopped: the kernel does not get the packets"
-wait_for 15 gone "$LAUNCH" || fail "launch.sh goes on beside a penstock that hangs"
+wait_for 30 gone "$LAUNCH" || fail "launch.sh goes on beside a penstock that hangs"
 grep -q 'penstock hangs' "$TMP/launch.log" || fail "the hanging is not said"
 gone "$victim" || fail "the hanging penstock is left"
 restored || fail "hanging: the host is not as it was"

@@ -40,9 +40,9 @@ more_than() { [ "$(beats)" -gt "$1" ]; }
 spawn launch in_server_exec env PENSTOCK="$PENSTOCK" STATE_DIRECTORY="$TMP/state" \
 	NOTIFY_SOCKET="$TMP/notify" bash "$ROOT/deploy/launch.sh" -c "$TMP/penstock.ini"
 LAUNCH=$PID
-wait_for 60 grep -q 'READY=1' "$TMP/manager.out" || fail "systemd is not told that it serves"
+wait_for 90 grep -q "READY=1" "$TMP/manager.out" || fail "systemd is not told that it serves"
 [ "$(kernel_gets)" = 0 ] || fail "ready, and the kernel gets datagrams"
-wait_for 10 more_than 1 || fail "the watchdog is not beaten"
+wait_for 60 more_than 1 || fail "the watchdog is not beaten"
 penstock=$(pgrep -f "^$PENSTOCK run -c $TMP/penstock.ini")
 task=$(grep -l worker /proc/"$penstock"/task/*/comm | head -n 1)
 spawn tracer python3 "$NETNS_DIR/hold.py" "$(basename "$(dirname "$task")")"
@@ -50,7 +50,7 @@ TRACER=$PID
 wait_for 10 grep -q held "$TMP/tracer.out" || skip "a thread cannot be held here: $(cat "$TMP/tracer.log")"
 sleep 0.3
 before=$(beats)
-wait_for 15 grep -q 'penstock hangs' "$TMP/launch.log" || fail "a stuck worker is not noticed"
+wait_for 30 grep -q 'penstock hangs' "$TMP/launch.log" || fail "a stuck worker is not noticed"
 # One look may have been under way.
 [ "$(beats)" -le $((before + 1)) ] || fail "the watchdog is beaten for a worker that is stuck"
 wait_for 20 gone "$LAUNCH" || fail "launch.sh goes on beside a worker that is stuck"
