@@ -22,6 +22,24 @@ ps_net_carry_add(uint64_t a, uint64_t b)
 	return a + (a < b);
 }
 
+/* Fewer than eight bytes, by parts at even places. */
+static inline uint64_t
+ps_net_tail(const uint8_t *at, size_t len)
+{
+	uint32_t four = 0;
+	uint16_t two = 0;
+
+	if ((len & 4) != 0) {
+		memcpy(&four, at, 4);
+		at += 4;
+	}
+	if ((len & 2) != 0) {
+		memcpy(&two, at, 2);
+		at += 2;
+	}
+	return (uint64_t)four + two + ((len & 1) != 0 ? *at : 0);
+}
+
 /* len bytes at p, the last one followed by zero when it is odd, added to sum; not folded. */
 static inline uint64_t
 ps_net_sum(uint64_t sum, const void *p, size_t len)
@@ -38,9 +56,7 @@ ps_net_sum(uint64_t sum, const void *p, size_t len)
 		memcpy(w, at, 8);
 		four[0] = ps_net_carry_add(four[0], w[0]);
 	}
-	w[0] = 0;
-	memcpy(w, at, len);
-	four[1] = ps_net_carry_add(four[1], w[0]);
+	four[1] = ps_net_carry_add(four[1], ps_net_tail(at, len));
 	return ps_net_carry_add(
 		ps_net_carry_add(four[0], four[1]), ps_net_carry_add(four[2], four[3]));
 }

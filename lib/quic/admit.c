@@ -110,7 +110,7 @@ send_retry(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_
 	uint64_t now_ns)
 {
 	struct ps_cid odcid, peer, scid = {.len = PS_OUR_CID_LEN};
-	uint8_t token[PS_TOKEN_BYTES], random[13];
+	uint8_t token[PS_TOKEN_BYTES], random[PS_OUR_CID_LEN + 13]; /* id, nonce, four bits */
 	struct reply *r = reply_alloc(q, dg);
 	size_t n;
 
@@ -118,11 +118,12 @@ send_retry(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_
 		return;
 	cid_set(&odcid, h->dcid, h->dcid_len);
 	cid_set(&peer, h->scid, h->scid_len);
-	ps_protect_random(q->protect_long, scid.id, scid.len);
 	ps_protect_random(q->protect_long, random, sizeof(random));
-	ps_token_make(
-		q->protect_long, PS_TOKEN_RETRY, token, random, &dg->flow, &odcid, &scid, now_ns);
-	n = ps_pkt_retry_put(r->bytes, &peer, &scid, token, sizeof(token), random[12]);
+	memcpy(scid.id, random, PS_OUR_CID_LEN);
+	ps_token_make(q->protect_long, PS_TOKEN_RETRY, token, random + PS_OUR_CID_LEN, &dg->flow,
+		&odcid, &scid, now_ns);
+	n = ps_pkt_retry_put(
+		r->bytes, &peer, &scid, token, sizeof(token), random[sizeof(random) - 1]);
 	ps_retry_tag(q->protect_long, &odcid, r->bytes, n, r->bytes + n);
 	r->len = (uint16_t)(n + PS_AEAD_TAG);
 	q->stats.retries_tx++;

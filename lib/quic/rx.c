@@ -23,11 +23,17 @@ struct short_packet {
 	uint64_t pn;
 };
 
+/* An Initial of no connection, at the start of its datagram. */
+struct late {
+	struct ps_datagram *dg;
+	struct ps_pkt_hdr h;
+};
+
 struct burst {
 	unsigned int n, n_touched, n_late;
-	bool established_served;
+	bool established_served, begun; /* begun: a connection */
 	struct short_packet p[PS_QUIC_BURST];
-	struct ps_datagram *late[PS_QUIC_BURST]; /* with Initials of no connection */
+	struct late late[PS_QUIC_BURST];
 	struct conn *touched[PS_QUIC_BURST];
 };
 
@@ -265,7 +271,7 @@ long_unknown(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, const s
 		return false;
 	}
 	if (!b->established_served) {
-		b->late[b->n_late++] = dg;
+		b->late[b->n_late++] = (struct late){dg, *h};
 		return false;
 	}
 	c = initial_receive(q, dg, h, pkt, now_ns);
@@ -325,42 +331,59 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 	return true;
 }
 
-/* RFC 9000 section 12.2: every coalesced packet, of one connection. Long headers are done at once,
- * so that a Finished is seen before the 1-RTT packets that came with it. */
+/* RFC 9000 section 12.2: the coalesced packets from p on, all with the id of the first, which has a
+ * long header when there are several. Long headers are done at once, so that a Finished is seen
+ * before the 1-RTT packets that came with it. */
 static void
-datagram_receive(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint64_t now_ns)
+packets_receive(
+	struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint8_t *p, uint64_t now_ns)
 {
-	uint8_t *p = dg->data, first[PS_CID_MAX];
-	size_t left = dg->len;
-	uint8_t first_len = 0;
+	const uint8_t *end = dg->data + dg->len, *first = dg->data + 5;
 	struct ps_pkt_hdr h;
 
-	if (left == 0 || left > PS_UDP_PAYLOAD_MAX) {
-		ps_drop(q->drops, left == 0 ? PS_DROP_QUIC_SHORT : PS_DROP_QUIC_OVERSIZED);
-		return;
-	}
-	if ((p[0] & 0xc0) == 0x40 && left >= SHORT_MIN_BYTES) { /* the common case */
-		short_arrived(q, b, dg, p, left, now_ns);
-		return;
-	}
-	while (left > 0) {
-		enum ps_drop why = ps_pkt_hdr_parse(&h, p, left, PS_OUR_CID_LEN);
+	for (; p < end; p += h.size) {
+		enum ps_drop why = ps_pkt_hdr_parse(&h, p, (size_t)(end - p), PS_OUR_CID_LEN);
 
 		if (why != PS_DROP_COUNT) {
 			ps_drop(q->drops, why);
 			return;
 		}
-		if (p == dg->data) {
-			first_len = h.dcid_len <= PS_CID_MAX ? h.dcid_len : PS_CID_MAX;
-			memcpy(first, h.dcid, first_len);
-		} else if (h.dcid_len != first_len || memcmp(first, h.dcid, first_len) != 0) {
+		if (p != dg->data &&
+			(h.dcid_len != first[0] || memcmp(h.dcid, first + 1, first[0]) != 0))
 			return;
-		}
 		if (!packet_dispatch(q, b, dg, &h, p, now_ns))
 			return;
-		p += h.size;
-		left -= h.size;
 	}
+}
+
+static void
+datagram_receive(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint64_t now_ns)
+{
+	if (dg->len == 0 || dg->len > PS_UDP_PAYLOAD_MAX)
+		ps_drop(q->drops, dg->len == 0 ? PS_DROP_QUIC_SHORT : PS_DROP_QUIC_OVERSIZED);
+	else if ((dg->data[0] & 0xc0) == 0x40 && dg->len >= SHORT_MIN_BYTES) /* the common case */
+		short_arrived(q, b, dg, dg->data, dg->len, now_ns);
+	else
+		packets_receive(q, b, dg, dg->data, now_ns);
+}
+
+/* An Initial that had to wait, and what is coalesced with it. It may have a connection by now if
+ * another one of the burst began it. */
+static void
+late_receive(struct ps_quic *q, struct burst *b, struct late *l, uint64_t now_ns)
+{
+	struct conn *c;
+
+	if (b->begun) {
+		packets_receive(q, b, l->dg, l->dg->data, now_ns);
+		return;
+	}
+	c = initial_receive(q, l->dg, &l->h, l->dg->data, now_ns);
+	if (c == NULL)
+		return;
+	b->begun = true;
+	touch(b, c);
+	packets_receive(q, b, l->dg, l->dg->data + l->h.size, now_ns);
 }
 
 /* Whether the packet may be looked into. Asked when all of the burst has arrived: long headers
@@ -489,7 +512,7 @@ ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int
 	struct burst b;
 
 	b.n = b.n_touched = b.n_late = 0;
-	b.established_served = false;
+	b.established_served = b.begun = false;
 	q->stats.datagrams_rx += n;
 	for (unsigned int i = 0; i < n; i++)
 		datagram_receive(q, &b, dg[i], now_ns);
@@ -500,7 +523,7 @@ ps_quic_rx_burst(struct ps_quic *q, struct ps_datagram *const dg[], unsigned int
 	}
 	b.established_served = true;
 	for (unsigned int i = 0; i < b.n_late; i++)
-		datagram_receive(q, &b, b.late[i], now_ns);
+		late_receive(q, &b, &b.late[i], now_ns);
 	for (unsigned int i = 0; i < b.n_touched; i++) {
 		struct conn *c = b.touched[i];
 
