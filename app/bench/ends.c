@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <linux/perf_event.h>
@@ -23,6 +24,19 @@
 #define FEW_CONNS    64               /* each of these has many packets under way */
 #define CHECK_BURSTS 64               /* of the pass in which every byte is compared */
 #define CLOSED_NS    (200 * PS_MS_NS) /* after which a closed connection is forgotten */
+
+void *
+bench_alloc(size_t bytes)
+{
+	const size_t huge = (size_t)2 << 20;
+	void *p;
+
+	bytes = (bytes + huge - 1) & ~(huge - 1);
+	p = aligned_alloc(huge, bytes);
+	if (p != NULL)
+		madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
 
 struct bench *
 bench_new(unsigned int size, unsigned int conns, struct ps_err *e)
@@ -149,7 +163,7 @@ make_end(struct bench_end *end, const struct ps_quic_limits *l, struct ps_quic_c
 	c->tls = end->tls = ps_tls_new(&tc, e);
 	if (end->tls == NULL)
 		return -EIO;
-	end->mem = aligned_alloc(64, ps_quic_footprint(l));
+	end->mem = bench_alloc(ps_quic_footprint(l));
 	if (end->mem == NULL)
 		return ps_fail(e, ENOMEM, "no memory for %u connections: take fewer", l->conns);
 	end->quic = ps_quic_new(end->mem, l, c, e);
@@ -210,7 +224,7 @@ bench_feed_server(struct bench *b, const struct bench_server_conf *conf, struct 
 
 	if (rc != 0)
 		return rc;
-	b->tpu_mem = aligned_alloc(64, (ps_tpu_footprint(&limits) + 63) & ~(size_t)63);
+	b->tpu_mem = bench_alloc(ps_tpu_footprint(&limits));
 	if (b->tpu_mem == NULL)
 		return ps_fail(e, ENOMEM, "no memory for reassembly");
 	b->tpu = ps_tpu_create(b->tpu_mem, &limits, &b->feed, &b->server.drops);

@@ -79,6 +79,8 @@ struct bench {
 	char path[64];
 };
 
+/* In huge pages where the kernel has some, as the program has its memory; free() it. */
+void *bench_alloc(size_t bytes);
 /* Nothing in it yet but settings; NULL with *e set when out of memory. */
 struct bench *bench_new(unsigned int size, unsigned int conns, struct ps_err *e);
 void bench_free(struct bench *b); /* NULL is ignored */

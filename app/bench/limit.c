@@ -40,7 +40,7 @@ bench_limit_new(const struct ps_pkt_key *keys, unsigned int n)
 		return NULL;
 	l->raw = keys;
 	l->mgr = alloc_mb_mgr(0);
-	l->key = aligned_alloc(64, n * sizeof(*l->key));
+	l->key = bench_alloc(n * sizeof(*l->key));
 	if (l->mgr == NULL || l->key == NULL) {
 		bench_limit_free(l);
 		return NULL;

@@ -9,7 +9,7 @@
 
 #include "runs.h"
 
-#define KEY_CACHE      4096 /* as an endpoint's default */
+#define KEY_CACHE      8192 /* as an endpoint's default */
 #define FRAME_BYTES    6    /* of a STREAM frame beside its data */
 #define PREFETCH_AHEAD 6
 
@@ -37,7 +37,7 @@ bench_open_new(unsigned int size, unsigned int conns, struct ps_err *e)
 	o->rng = 0x9e3779b97f4a7c15u;
 	o->key = calloc(conns, sizeof(*o->key));
 	o->packet = calloc(BURST, sizeof(*o->packet));
-	o->mem = aligned_alloc(64, ps_protect_footprint(KEY_CACHE));
+	o->mem = bench_alloc(ps_protect_footprint(KEY_CACHE));
 	if (o->key == NULL || o->packet == NULL || o->mem == NULL)
 		goto no_memory;
 	o->protect = ps_protect_new(o->mem, KEY_CACHE);

@@ -12,6 +12,7 @@
 #define ACK_PACKETS 8
 #define ACK_SOON_NS PS_MS_NS
 #define ACKS_MAX    256 /* connections served per service call */
+#define FETCH_AHEAD 4
 
 /* With two delays there are two queues, and each is in order by itself. */
 static const uint64_t delay_ns[ACK_CLASSES] = {ACK_DELAY_NS - TICK_NS, ACK_SOON_NS};
@@ -44,6 +45,22 @@ ack_owe(struct ps_quic *q, struct conn *c, bool urgent, uint64_t now_ns)
 		file(q, c, class, due_ns);
 }
 
+/* What an acknowledgement reads of a connection that has been quiet for a while. */
+static void
+fetch(const struct conn *c)
+{
+	__builtin_prefetch(c);
+	__builtin_prefetch(&c->app);
+	__builtin_prefetch(&c->app.rx.r[0]);
+	__builtin_prefetch(&c->app.sent);
+	__builtin_prefetch(&c->tx);
+	__builtin_prefetch(&c->tx.hp);
+	__builtin_prefetch(&c->peer_cid);
+	__builtin_prefetch(&c->path);
+	__builtin_prefetch(&c->ids);
+	__builtin_prefetch(&c->send);
+}
+
 /* An entry may be older than what is owed now: then it is filed again. */
 static void
 serve(struct ps_quic *q, struct conn *c, enum ack_class class, uint64_t now_ns)
@@ -53,10 +70,13 @@ serve(struct ps_quic *q, struct conn *c, enum ack_class class, uint64_t now_ns)
 	c->ack_filed &= ~(1u << class);
 	if (c->state == CONN_FREE || c->app.ack_due_ns == PS_NEVER)
 		return;
-	if (c->app.ack_due_ns <= now_ns)
+	if (c->app.ack_due_ns <= now_ns) {
+		ps_key_prefetch(q->protect, &c->tx);
+		ps_hp_prefetch(q->protect, &c->tx);
 		conn_ready(q, c);
-	else if (owed == class)
+	} else if (owed == class) {
 		file(q, c, class, c->app.ack_due_ns);
+	}
 }
 
 void
@@ -68,6 +88,8 @@ acks_due(struct ps_quic *q, uint64_t now_ns)
 		for (int i = 0; i < ACKS_MAX && a->tail != a->head; i++) {
 			if (a->ring[a->tail & a->mask].due_ns > now_ns)
 				break;
+			if (a->head - a->tail > FETCH_AHEAD)
+				fetch(&q->conns[a->ring[(a->tail + FETCH_AHEAD) & a->mask].conn]);
 			serve(q, &q->conns[a->ring[a->tail++ & a->mask].conn], class, now_ns);
 		}
 	}

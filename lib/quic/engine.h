@@ -213,7 +213,7 @@ struct peer_id {
 struct ids {
 	uint32_t our_next;
 	uint8_t peer_limit; /* ids of ours that the peer keeps */
-	uint8_t announce;   /* bit per place in ours: NEW_CONNECTION_ID is due */
+	uint8_t announce;   /* bit per place in our_ids: NEW_CONNECTION_ID is due */
 	uint8_t n_peer, n_retire;
 	struct peer_id peer[PEER_IDS];
 	uint64_t retired_below;
@@ -281,6 +281,7 @@ struct conn {
 	uint64_t forged;      /* packets that did not verify */
 	uint32_t ready_next;
 	struct ps_pkt_key tx;
+	struct ps_cid peer_cid, our_cid;
 
 	/* key updates, RFC 9001 section 6 */
 	struct ps_pkt_key rx_next; /* derived ahead, so that an update takes no longer to try */
@@ -316,7 +317,6 @@ struct conn {
 	bool send_close;
 
 	uint64_t handshake_due_ns;
-	struct ps_cid peer_cid, our_cid;
 	struct ids ids;
 	struct path path;
 	bool ecn_off; /* our marks do not come through, RFC 9000 section 13.4.2 */

@@ -15,7 +15,7 @@ ps_quic_defaults(struct ps_quic_limits *l, struct ps_quic_config *c)
 		.handshakes = 1024,
 		.streams = 16384,
 		.sent_packets = 32,
-		.key_cache = 4096};
+		.key_cache = 8192};
 	*c = (struct ps_quic_config){.server = true,
 		.handshake_timeout_ms = 2000,
 		.retry = PS_RETRY_AUTO,

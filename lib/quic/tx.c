@@ -466,7 +466,11 @@ ps_quic_tx_burst(
 		}
 		out[i]->len = (uint16_t)size;
 		i++;
-		conn_ready(q, c); /* its next turn finds out whether more is due */
+		if (conn_wants_tx(q, c, now_ns))
+			conn_ready(q, c);
+		else if (c->timer_tick == PS_NEVER || c->app.last_eliciting_ns == now_ns ||
+			 c->state != CONN_ESTABLISHED)
+			conn_rearm(q, c); /* an acknowledgement alone moves no deadline */
 	}
 	q->stats.datagrams_tx += i;
 	return i;
