@@ -13,6 +13,7 @@
 #define OVERRIDES_MAX   32
 #define OVERRIDES_OURS  5
 #define SECONDS_DEFAULT 10
+#define NUMBER_MAX      100000000
 
 const char ps_help_load[] =
 	"usage: penstock load --port NAME --from ADDRESS:PORT --to ADDRESS:PORT [--udp]\n"
@@ -99,10 +100,20 @@ endpoint(const char *text, uint32_t *addr_be, uint16_t *port_be)
 
 /* NULL, or what should have been given. */
 static const char *
+number32(const char *text, uint64_t min, uint32_t *out)
+{
+	uint64_t n;
+
+	if (!number(text, min, NUMBER_MAX, &n))
+		return min == 0 ? "a number from 0 to 100000000" : "a number from 1 to 100000000";
+	*out = (uint32_t)n;
+	return NULL;
+}
+
+/* NULL, or what should have been given. */
+static const char *
 take(struct arguments *a, struct ps_load_options *o, int which, const char *value)
 {
-	uint64_t n = 0;
-
 	switch (which) {
 	case PORT:
 		a->port = value;
@@ -119,21 +130,14 @@ take(struct arguments *a, struct ps_load_options *o, int which, const char *valu
 	case COUNT:
 		return number(value, 1, UINT32_MAX, &o->count) ? NULL : "a number from 1";
 	case SECONDS:
-		if (!number(value, 1, 1000000, &n))
-			return "a number from 1 to 1000000";
-		o->seconds = (uint32_t)n;
-		return NULL;
+		return number32(value, 1, &o->seconds);
 	case RATE:
-		if (!number(value, 0, 100000000, &n))
-			return "a number from 0 to 100000000";
-		o->rate = (uint32_t)n;
-		return NULL;
+		return number32(value, 0, &o->rate);
 	case SIZE:
 		return ps_txgen_parse_sizes(&o->gen, value) ? NULL : "MIN-MAX in bytes";
 	case CONNS:
-		if (!number(value, 1, PS_LOAD_CONNS_MAX, &n))
+		if (number32(value, 1, &o->conns) != NULL || o->conns > PS_LOAD_CONNS_MAX)
 			return "a number from 1 to 100000";
-		o->conns = (uint32_t)n;
 		return NULL;
 	case SEED:
 		return number(value, 0, UINT64_MAX, &o->gen.seed) ? NULL : "a number";
