@@ -10,5 +10,5 @@
 . "$LAB_DIR/labnic.sh"
 need_lab 6
 need_labnic
-BOOT_SECONDS=900 # penstock starts eight times, launch.sh three
+BOOT_SECONDS=900 # under emulation penstock starts eight times, launch.sh three
 run_guest guard.sh LABNIC="$LABNIC"
