@@ -6,8 +6,10 @@
 
 . "$(dirname "$0")/lib.sh"
 start_bed
-MIN_KBPS=2500
 for client in $CLIENTS; do
+	MIN_KBPS=2500
+	# Python is as slow as that on a busy machine.
+	[ $client != aioquic ] || MIN_KBPS=1000
 	run_case $client $(by_size 2500 8500) 1100-1232 "$BASE" "version handshakes=1"
 done
 end_case

@@ -36,7 +36,7 @@ cargo_client() {
 		|| skip "cargo cannot fetch what the $1 client needs: $(echo "$log" | tail -n 1)"
 	log=$(CARGO_TARGET_DIR=$2 cargo build --release --locked --offline -j2 --bins --examples \
 		--manifest-path "$manifest" 2>&1) || {
-		! grep -qE "is not supported by the following|edition2024|newer version of Cargo" <<<"$log" \
+		! grep -qE "is not supported by the following|requires rustc|edition2024|newer version of Cargo" <<<"$log" \
 			|| skip "$(rustc --version) is too old for the $1 client"
 		echo "$log" | tail -n 20
 		fail "the $1 client does not build"
