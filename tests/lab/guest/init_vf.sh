@@ -80,6 +80,28 @@ penstock check -c "$TMP/host.ini" >"$TMP/check.txt" && fail "ready without a VF"
 for row in 'not *vf ' 'not *binding ' 'not *hugepages ' 'not *mtu '; do
 	grep -q "^$row" "$TMP/check.txt" || fail "check has no row like '$row': $(cat "$TMP/check.txt")"
 done
+
+# The VF's link and largest frame are its PF's.
+grep -Eq "^(ok|partial) *link *$IGB0" "$TMP/check.txt" || fail "the PF's link is not looked at"
+grep -q "^ok *mtu *$IGB0 *1500" "$TMP/check.txt" || fail "the PF's MTU is not looked at"
+ip link set dev "$IGB0" mtu 4000
+penstock check -c "$TMP/host.ini" | grep -q "^partial *mtu *$IGB0 *4000" || fail "a PF's large MTU is not told"
+ip link set dev "$IGB0" mtu 1500
+
+# Who has a PCI device is told by its path.
+pci=$(basename "$(readlink "/sys/class/net/$IGB1/device")")
+for path in af_xdp socket auto pmd; do
+	printf '[penstock]\nname = %s\nlcores = 2\n[port a]\ndevice = %s\npath = %s\n[service u]\nkind = udp\naddress = any\nport = 8001\n' \
+		"$INSTANCE" "$pci" $path >"$TMP/path.ini"
+	penstock check -c "$TMP/path.ini" >"$TMP/path.txt"
+	case $path in
+	af_xdp | socket) rows=("ok *binding *$pci *igb, which stays" "ok *driver *$IGB1 *igb" "[a-z]* *link *$IGB1") ;;
+	*) rows=("not *binding *$pci *igb, not vfio-pci" "ok *driver *$pci *vfio-pci") ;;
+	esac
+	for row in "${rows[@]}"; do
+		grep -q "^$row" "$TMP/path.txt" || fail "path = $path: no row like '$row': $(cat "$TMP/path.txt")"
+	done
+done
 penstock init -c "$TMP/host.ini" --undo-after 0 >"$TMP/init.txt" 2>&1 || fail "init: $(cat "$TMP/init.txt")"
 cat "$TMP/init.txt"
 check_made
