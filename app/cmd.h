@@ -13,6 +13,7 @@ int ps_cmd_flows(int argc, char **argv);
 int ps_cmd_feed(int argc, char **argv);
 int ps_cmd_bench(int argc, char **argv);
 int ps_cmd_load(int argc, char **argv);
+int ps_cmd_bridge(int argc, char **argv);
 int ps_cmd_check(int argc, char **argv);
 int ps_cmd_init(int argc, char **argv);
 int ps_cmd_confirm(int argc, char **argv);
@@ -20,6 +21,7 @@ int ps_cmd_fini(int argc, char **argv);
 int ps_cmd_mem(int argc, char **argv);
 
 extern const char ps_help_run[], ps_help_top[], ps_help_flows[], ps_help_bench[], ps_help_load[];
+extern const char ps_help_bridge[];
 extern const char ps_help_check[], ps_help_init[], ps_help_confirm[], ps_help_fini[], ps_help_mem[];
 
 /* Prints the one line of a usage mistake; returns 2. */

@@ -30,6 +30,7 @@ enum ps_path { PS_PATH_AUTO, PS_PATH_PMD, PS_PATH_AF_XDP, PS_PATH_SOCKET };
 enum ps_zero_copy { PS_ZERO_COPY_REQUIRE, PS_ZERO_COPY_PREFER, PS_ZERO_COPY_OFF };
 enum ps_xdp_mode { PS_XDP_MODE_AUTO, PS_XDP_MODE_DRIVER, PS_XDP_MODE_GENERIC };
 enum ps_layout { PS_LAYOUT_SIMPLE, PS_LAYOUT_DEDICATED };
+enum ps_bridge_protocol { PS_BRIDGE_QUIC, PS_BRIDGE_UDP };
 enum ps_service_kind { PS_SERVICE_UDP, PS_SERVICE_TPU_QUIC, PS_SERVICE_TPU_QUIC_VOTE };
 
 struct ps_conf_port {
@@ -77,6 +78,12 @@ struct ps_conf {
 		char keypair[PS_CONF_STRING], key_log[PS_CONF_STRING];
 		uint32_t backend; /* 0: our own, 1: GnuTLS */
 	} tls;
+	struct {
+		char feeds[PS_CONF_STRING], target[PS_CONF_STRING], keys[PS_CONF_STRING];
+		char stakes[PS_CONF_STRING];
+		uint32_t protocol; /* enum ps_bridge_protocol */
+		uint32_t connections, streams, max_age_ms, hold, duplicates, unstaked_percent;
+	} bridge;
 	unsigned int n_ports, n_services;
 	struct ps_conf_port port[PS_CONF_PORTS];
 	struct ps_conf_service service[PS_CONF_SERVICES];
@@ -104,6 +111,8 @@ int ps_conf_addresses(
 
 /* Seed of the keypair file of [tls], a JSON array of 64 numbers; keypair must be set. */
 int ps_conf_keypair(const struct ps_conf *c, uint8_t seed[32], struct ps_err *e);
+/* The same of any file; option names it in messages. */
+int ps_conf_keypair_file(const char *option, const char *file, uint8_t seed[32], struct ps_err *e);
 
 const char *ps_service_kind_name(uint32_t kind);
 

@@ -173,9 +173,8 @@ parse_bytes(const char *text, uint8_t *out, unsigned int n)
 }
 
 int
-ps_conf_keypair(const struct ps_conf *c, uint8_t seed[32], struct ps_err *e)
+ps_conf_keypair_file(const char *option, const char *file, uint8_t seed[32], struct ps_err *e)
 {
-	const char *file = c->tls.keypair;
 	uint8_t bytes[64];
 	char text[1024];
 	size_t len;
@@ -184,20 +183,26 @@ ps_conf_keypair(const struct ps_conf *c, uint8_t seed[32], struct ps_err *e)
 	f = fopen(file, "re");
 	if (f == NULL)
 		return ps_fail(e, errno,
-			"[tls] keypair: cannot read %s: %s; solana-keygen new -o FILE makes one",
-			file, strerror(errno));
+			"%s: cannot read %s: %s; solana-keygen new -o FILE makes one", option, file,
+			strerror(errno));
 	len = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	text[len] = '\0';
 	if (strlen(text) != len || !parse_bytes(text, bytes, sizeof(bytes))) {
 		explicit_bzero(text, sizeof(text));
 		return ps_fail(e, EINVAL,
-			"[tls] keypair: %s is not a JSON array of 64 bytes; solana-keygen new -o "
-			"FILE makes one",
-			file);
+			"%s: %s is not a JSON array of 64 bytes; solana-keygen new -o FILE makes "
+			"one",
+			option, file);
 	}
 	memcpy(seed, bytes, 32);
 	explicit_bzero(text, sizeof(text));
 	explicit_bzero(bytes, sizeof(bytes));
 	return 0;
+}
+
+int
+ps_conf_keypair(const struct ps_conf *c, uint8_t seed[32], struct ps_err *e)
+{
+	return ps_conf_keypair_file("[tls] keypair", c->tls.keypair, seed, e);
 }

@@ -152,6 +152,35 @@ const struct ps_option ps_options[] = {
 	STRING("tls", "key_log", GLOBAL(tls.key_log), "",
 		"for analysing captures: the secrets of every connection are appended to this file, "
 		"by the workers; anyone who reads it reads the traffic"),
+
+	STRING("bridge", "feeds", GLOBAL(bridge.feeds), "",
+		"feeds that penstock bridge reads: paths or patterns such as "
+		"/dev/shm/penstock/tpu.*, comma-separated; looked for again each second"),
+	STRING("bridge", "target", GLOBAL(bridge.target), "",
+		"ADDRESS:PORT of the validator: its TPU or forward port"),
+	CHOICE("bridge", "protocol", GLOBAL(bridge.protocol), "quic",
+		"how it takes transactions: TPU QUIC, or a UDP datagram of up to 1232 bytes for each",
+		"quic", "udp"),
+	STRING("bridge", "keys", GLOBAL(bridge.keys), "",
+		"Solana keypair files, comma-separated, each the identity of connections of its own; "
+		"default: one made at start, which the validator sees as unstaked"),
+	NUMBER("bridge", "connections", GLOBAL(bridge.connections), 1, 16, "4",
+		"connections of each key; Agave takes 16 with stake, 8 without"),
+	NUMBER("bridge", "streams", GLOBAL(bridge.streams), 1, 512, "128",
+		"transactions of a connection that are under way at most: what is lost when the "
+		"validator dies"),
+	NUMBER("bridge", "max_age_ms", GLOBAL(bridge.max_age_ms), 0, 600000, "2000",
+		"what could not be sent for so long is discarded, the oldest first; 0: never"),
+	NUMBER("bridge", "hold", GLOBAL(bridge.hold), 64, 1048576, "16384",
+		"records that wait or are under way at most; more stay in the feeds, until those are "
+		"full and the senders get no more credit"),
+	POWER("bridge", "duplicates", GLOBAL(bridge.duplicates), 0, 16777216, "65536",
+		"the last so many transactions are known, and not delivered again; 0: none"),
+	STRING("bridge", "stakes", GLOBAL(bridge.stakes), "",
+		"file of stakes in the form of Agave's staked-nodes-overrides, SIGHUP reads it again; "
+		"while the validator throttles, the sender with the most stake is served first"),
+	NUMBER("bridge", "unstaked_percent", GLOBAL(bridge.unstaked_percent), 0, 90, "20",
+		"share of the turns that senders without stake have while it throttles"),
 };
 /* clang-format on */
 

@@ -43,6 +43,8 @@ static const struct command {
 	{"bench", "measure what packets and handshakes cost, in memory", ps_cmd_bench,
 		ps_help_bench},
 	{"load", "send signed transactions to a TPU port", ps_cmd_load, ps_help_load},
+	{"bridge", "deliver feeds to a validator over TPU QUIC or UDP", ps_cmd_bridge,
+		ps_help_bridge},
 	{"help", "help COMMAND, help config (all options), help drops", help, help_help},
 	{"version", "versions of penstock and DPDK", version, help_version},
 };

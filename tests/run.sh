@@ -22,6 +22,7 @@ sanitize:unit, conformance, hostile, sim and fuzz-replay under AddressSanitizer 
 netns:the real program on AF_XDP between network namespaces
 interop:clients that nobody here wrote, against the real program
 glue:steering rules against drivers that behave as real ones do; needs DPDK's source package
+bridge:penstock bridge before a validator, Agave's own server too (not in the default run)
 compat:the build against newer DPDK releases in Debian chroots (not in the default run)
 lab:virtual hardware in QEMU: SR-IOV, IOMMU, VFIO, zero-copy AF_XDP (not in the default run)"
 default="format compile unit conformance hostile sim fuzz-replay sanitize netns interop glue"
@@ -29,7 +30,7 @@ default="format compile unit conformance hostile sim fuzz-replay sanitize netns 
 usage() {
 	echo "usage: tests/run.sh [--suite NAME]... [--nightly] [--list]"
 	echo "Without --suite: $default."
-	echo "compat and lab run only when named: they fetch or boot whole systems. --nightly: 100,000 seeds in sim."
+	echo "bridge, compat and lab run only when named: they build, fetch or boot whole systems. --nightly: 100,000 seeds in sim."
 	echo "PENSTOCK_BUILD names another build directory than build/."
 }
 
@@ -196,6 +197,7 @@ suite_interop() {
 	scripts interop 1800
 	[ ! -s "$rows" ] || bash tests/interop/table.sh "$rows"
 }
+suite_bridge() { scripts bridge 1800; }
 suite_glue() { scripts glue; }
 suite_compat() { scripts compat 1800; }
 suite_lab() { scripts lab; }

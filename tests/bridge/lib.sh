@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Penstock authors
+#
+# penstock bridge between feeds and a validator, on the test bed of ../netns/lib.sh. Sourced by the
+# tests beside it.
+#
+#   client --- QUIC --- penstock on AF_XDP --- feed --- bridge --- QUIC, loopback --- validator
+
+BRIDGE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$BRIDGE_DIR/../interop/lib.sh"
+
+VALIDATOR=127.0.0.1:9009
+STREAMER=$AGAVE_OUT/release/tpu_streamer
+COUNT=5000
+[ -z "${PENSTOCK_FULL:-}" ] || COUNT=100000
+
+# write_bridge_conf [LINE...]: further lines of [bridge].
+write_bridge_conf() {
+	{
+		printf '[bridge]\nfeeds = %s\ntarget = %s\n' "$FEEDS/tpu.*" "$VALIDATOR"
+		[ $# -eq 0 ] || printf '%s\n' "$@"
+	} >"$TMP/bridge.ini"
+}
+
+# start_bridge [LINE...]: without root. Sets BRIDGE_PID.
+start_bridge() {
+	write_bridge_conf "$@"
+	spawn bridge in_server_exec "$PENSTOCK" bridge -c "$TMP/bridge.ini" --json
+	BRIDGE_PID=$PID
+}
+
+# bridge_value KEY: of the newest report; nothing before the first.
+bridge_value() { [ ! -s "$TMP/bridge.out" ] || field "$1" "$TMP/bridge.out" 2>/dev/null; }
+bridge_has() { [ "$(bridge_value "$1")" = "$2" ]; }
+bridge_reached() { [ "$(bridge_value "$1" || echo 0)" -ge "$2" ] 2>/dev/null; }
+bridge_connected() { bridge_reached connections 1; }
+# bridge_settled N: it took N records, and none of them waits.
+bridge_settled() { bridge_reached taken "$1" && bridge_has waiting 0 && bridge_has under_way 0; }
+
+# end_bridge: stopped gently, exit code 0; its last report has the sums.
+end_bridge() {
+	kill -TERM "$BRIDGE_PID"
+	wait "$BRIDGE_PID" || fail "the bridge ended with code $?"
+}
+
+# keypair FILE: a Solana keypair file with a new key.
+keypair() {
+	python3 - "$1" <<-'PYTHON'
+		import json, subprocess, sys
+		pem = subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-outform", "DER"],
+		                     check=True, capture_output=True).stdout
+		pub = subprocess.run(["openssl", "pkey", "-inform", "DER", "-pubout", "-outform", "DER"],
+		                     input=pem, check=True, capture_output=True).stdout
+		json.dump(list(pem[-32:] + pub[-32:]), open(sys.argv[1], "w"))
+	PYTHON
+}
+
+# start_second: penstock over kernel sockets as the validator, its feed is $TMP/second/tpu.0
+start_second() {
+	cat >"$TMP/second.ini" <<-CONF
+		[penstock]
+		name = $INSTANCE-2
+		memory = no-huge
+		idle = sleep
+		[port here]
+		device = lo
+		path = socket
+		[feed]
+		dir = $TMP/second
+		size_mb = 4
+		[service tpu]
+		kind = tpu-quic
+		address = 127.0.0.1
+		port = 9009
+	CONF
+	spawn second in_server_exec "$PENSTOCK" run -c "$TMP/second.ini" -- --no-pci
+	SECOND_PID=$PID
+	wait_for 15 test -e "$TMP/second/tpu.0" || fail "the validator does not start"
+}
+
+need_streamer() {
+	local log
+	command -v cargo >/dev/null || skip "needs cargo"
+	log=$(cargo fetch --locked --manifest-path "$BRIDGE_DIR/streamer/Cargo.toml" 2>&1) \
+		|| skip "cargo cannot fetch solana-streamer: $(echo "$log" | tail -n 1)"
+	log=$(CARGO_TARGET_DIR=$AGAVE_OUT cargo build --release --locked --offline -j2 \
+		--manifest-path "$BRIDGE_DIR/streamer/Cargo.toml" 2>&1) || {
+		! grep -qE "is not supported by the following|edition2024|newer version of Cargo" <<<"$log" \
+			|| skip "$(rustc --version) is too old for solana-streamer"
+		echo "$log" | tail -n 20
+		fail "tpu_streamer does not build"
+	}
+}
+
+# start_streamer [--staked KEYPAIR LAMPORTS]...: what it takes is appended to $TMP/received
+start_streamer() {
+	spawn streamer in_server_exec "$STREAMER" "$VALIDATOR" "$TMP/received" "$@"
+	STREAMER_PID=$PID
+	wait_for 15 grep -q listening "$TMP/streamer.out" || fail "solana-streamer does not start"
+}
+
+# received COUNT [ARGS...]: prints of these transactions "MISSING REPEATED FOREIGN" in $TMP/received
+received() {
+	transactions "$@"
+	python3 - "$TMP/transactions" "$TMP/received" <<-'PYTHON'
+		import collections, struct, sys
+		def read(path):
+		    data, at = open(path, "rb").read(), 0
+		    while at < len(data):
+		        n = struct.unpack_from("<I", data, at)[0]
+		        yield data[at + 4:at + 4 + n]
+		        at += 4 + n
+		sent, got = set(read(sys.argv[1])), collections.Counter(read(sys.argv[2]))
+		print(len(sent - got.keys()), sum(n - 1 for n in got.values()), len(got.keys() - sent))
+	PYTHON
+}
