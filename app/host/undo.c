@@ -67,7 +67,8 @@ try_undo(const struct ps_conf *conf, uint64_t deadline_ns)
 
 	if (rc < 0) {
 		syslog(LOG_ERR, "undo: %s", e.text);
-		return false;
+		/* Where the state's directory is gone, nothing is known that could be undone. */
+		return rc == -ENOENT;
 	}
 	/* Confirmed, undone, or another init has set a deadline of its own. */
 	if (s.undo_ns != deadline_ns) {

@@ -50,6 +50,16 @@ sleep 5
 [ "$(mtu srv)" = 1500 ] || fail "an old timer took back what it did not guard"
 host fini -c "$CONF" >/dev/null
 
+# A timer whose state directory is gone has nothing to undo, and ends.
+mkdir "$TMP/short"
+in_server env STATE_DIRECTORY="$TMP/short" "$PENSTOCK" init -c "$CONF" --undo-after 0.05 >/dev/null || fail "init"
+timer() { pgrep -f "^$PENSTOCK init -c $CONF --undo-after 0.05" >/dev/null; }
+timer || fail "there is no timer, so this shows nothing"
+mv "$TMP/short" "$TMP/kept" && ln -s "$TMP/nowhere/below" "$TMP/short"
+wait_for 20 eval '! timer' || fail "a timer without its state directory goes on"
+rm "$TMP/short" && mv "$TMP/kept" "$TMP/short"
+in_server env STATE_DIRECTORY="$TMP/short" "$PENSTOCK" fini -c "$CONF" >/dev/null || fail "fini after a timer that ended"
+
 for bad in -1 x 1e9 ""; do
 	host init -c "$CONF" --undo-after "$bad" >/dev/null 2>&1
 	[ $? -eq 2 ] || fail "--undo-after '$bad' is not a usage mistake"
