@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Penstock authors */
 
 /* Packet protection (RFC 9001 section 5), connection ids and Retry tokens: everything that needs a
- * cipher. protect.c names intel-ipsec-mb, hkdf.c names nettle, and of
- * the program no other file names either.
+ * cipher. protect.c names intel-ipsec-mb and hkdf.c nettle; no other file does, but the bench that
+ * measures the bare library.
  *
  * A connection keeps raw keys (80 bytes a direction). Expanded keys of AES (1.2 KB) live in
  * a bounded cache of the ps_protect that all connections of one thread share: they are made once
