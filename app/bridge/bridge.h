@@ -59,6 +59,7 @@ struct ps_bridge_conn {
 	uint64_t retry_ns; /* not opened again before */
 	uint64_t wait_ns;  /* the next back-off */
 	uint64_t heard_ns; /* last acknowledgement, or when the first stream left since */
+	uint64_t kept_ns;  /* when the connection was last kept alive */
 	uint32_t under_way;
 };
 

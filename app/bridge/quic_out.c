@@ -21,6 +21,7 @@
 #define DEAD_NS       (2 * PS_SEC_NS)  /* the same: opened again */
 #define STEADY_NS     (10 * PS_SEC_NS) /* a connection that lived so long begins anew */
 #define IDLE_MS       30000
+#define KEEP_NS       (10 * PS_SEC_NS) /* so often something is sent to be acknowledged */
 #define CONTROL_BYTES 64
 
 /* -- what the endpoint tells -- */
@@ -43,7 +44,7 @@ on_connected(void *ctx, struct ps_quic_conn_id id, const struct ps_peer *peer)
 	if (c == NULL)
 		return;
 	c->up = true;
-	c->up_ns = l->bridge->now_ns;
+	c->up_ns = c->kept_ns = l->bridge->now_ns;
 	l->bridge->stats.opened++;
 	if (l->bridge->n_up++ == 0)
 		ps_log(PS_LOG_INFO, "connected to %s", l->bridge->conf.bridge.target);
@@ -241,15 +242,25 @@ is_silent(const struct ps_bridge *b, const struct ps_bridge_conn *c, uint64_t fo
 	return c->under_way > 0 && b->now_ns - c->heard_ns > for_ns;
 }
 
-/* A validator that was killed tells nobody, and the idle timeout is long. */
+/* A validator that was killed tells nobody, and the idle timeout is long. A connection without
+ * transactions is kept: Agave takes few new ones a minute. */
 static void
-close_silent(struct ps_bridge_link *l)
+care_for(struct ps_bridge_link *l)
 {
 	const struct ps_bridge *b = l->bridge;
 
-	for (uint32_t i = 0; i < b->conf.bridge.connections; i++)
-		if (l->conn[i].up && is_silent(b, &l->conn[i], DEAD_NS))
-			ps_quic_close(l->quic, l->conn[i].id, 0, "no answer", b->now_ns);
+	for (uint32_t i = 0; i < b->conf.bridge.connections; i++) {
+		struct ps_bridge_conn *c = &l->conn[i];
+
+		if (!c->up)
+			continue;
+		if (is_silent(b, c, DEAD_NS))
+			ps_quic_close(l->quic, c->id, 0, "no answer", b->now_ns);
+		else if (b->now_ns - c->kept_ns >= KEEP_NS) {
+			c->kept_ns = b->now_ns;
+			ps_quic_keep_alive(l->quic, c->id);
+		}
+	}
 }
 
 bool
@@ -266,7 +277,7 @@ ps_bridge_quic_work(struct ps_bridge *b)
 			busy |= n > 0;
 		} while (n == PS_BRIDGE_BURST && --rounds > 0);
 		ps_quic_service(l->quic, b->now_ns);
-		close_silent(l);
+		care_for(l);
 		if (!b->stopping)
 			open_connections(l);
 	}

@@ -182,5 +182,8 @@ int ps_quic_connect(struct ps_quic *q, struct ps_flow4 flow, uint64_t link, uint
  * -ENOTCONN: not connected (any more). */
 int ps_quic_send_stream(
 	struct ps_quic *q, struct ps_quic_conn_id id, const void *data, size_t len, uint64_t user);
+/* Sends something that is acknowledged, so that neither side's idle timeout ends the connection
+ * (RFC 9000 section 10.1.2). Unknown ids are ignored. */
+void ps_quic_keep_alive(struct ps_quic *q, struct ps_quic_conn_id id);
 
 #endif

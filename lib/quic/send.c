@@ -147,6 +147,17 @@ ps_quic_send_stream(
 	return 0;
 }
 
+void
+ps_quic_keep_alive(struct ps_quic *q, struct ps_quic_conn_id id)
+{
+	struct conn *c = conn_find(q, id);
+
+	if (c == NULL || c->state != CONN_ESTABLISHED)
+		return;
+	c->app.probe = true;
+	conn_ready(q, c);
+}
+
 /* Section 19.4: what was sent of the stream stays counted. */
 static size_t
 reset_frame(struct ps_quic *q, struct conn *c, struct tx_stream *s, uint8_t *p, size_t cap,

@@ -323,6 +323,27 @@ test_congestion_marks(void)
 	stop();
 }
 
+/* A connection without streams ends after its idle timeout of 30 s, unless it is kept. */
+static void
+test_keep_alive(void)
+{
+	start();
+	run(40 * PS_SEC_NS);
+	CU_ASSERT_TRUE(closed);
+	stop();
+	start();
+	for (int i = 0; i < 10; i++) {
+		ps_quic_keep_alive(client.q, id);
+		run(10 * PS_SEC_NS);
+	}
+	CU_ASSERT_FALSE(closed);
+	CU_ASSERT_EQUAL(ps_quic_stats(server.q)->conns_open, 1);
+	CU_ASSERT_EQUAL(ps_quic_stats(client.q)->probes, 0);
+	ps_quic_keep_alive(client.q, (struct ps_quic_conn_id){id.slot, id.generation + 1});
+	CU_ASSERT_EQUAL(carry(&client, &server), 0);
+	stop();
+}
+
 /* STREAM frames of streams that are over for the server: what it said about them was not heard. */
 static uint64_t
 unwanted(void)
@@ -470,6 +491,7 @@ static CU_TestInfo tests[] = {
 	{"STOP_SENDING in every state of a stream", test_stop_in_every_state},
 	{"what is not sent costs no credit", test_stop_gives_credit_back},
 	{"long and slow", test_long_and_slow},
+	{"keep alive", test_keep_alive},
 	CU_TEST_INFO_NULL,
 };
 
