@@ -10,7 +10,7 @@ set -eu
 build="build-essential clang llvm meson ninja-build pkg-config python3 iproute2 ethtool procps
 	libdpdk-dev libbpf-dev libxdp-dev libmnl-dev libjansson-dev libyaml-dev libipsec-mb-dev libgnutls28-dev nettle-dev libnuma-dev
 	libngtcp2-dev libngtcp2-crypto-gnutls-dev libsodium-dev libcunit1-dev"
-tests="clang-format libclang-rt-dev bpftool debootstrap tshark man-db mandoc cmake python3-venv openssl valgrind gnuplot-nox"
+tests="clang-format libclang-rt-dev bpftool debootstrap tshark man-db mandoc cmake python3-venv openssl valgrind gnuplot-nox qemu-user"
 
 case "${1:-}" in
 "") wanted=$build ;;
