@@ -30,6 +30,7 @@ enum ps_path { PS_PATH_AUTO, PS_PATH_PMD, PS_PATH_AF_XDP, PS_PATH_SOCKET };
 enum ps_zero_copy { PS_ZERO_COPY_REQUIRE, PS_ZERO_COPY_PREFER, PS_ZERO_COPY_OFF };
 enum ps_xdp_mode { PS_XDP_MODE_AUTO, PS_XDP_MODE_DRIVER, PS_XDP_MODE_GENERIC };
 enum ps_layout { PS_LAYOUT_SIMPLE, PS_LAYOUT_DEDICATED };
+enum ps_no_consumer { PS_NO_CONSUMER_WAIT, PS_NO_CONSUMER_KERNEL };
 enum ps_bridge_protocol { PS_BRIDGE_QUIC, PS_BRIDGE_UDP };
 enum ps_service_kind { PS_SERVICE_UDP, PS_SERVICE_TPU_QUIC, PS_SERVICE_TPU_QUIC_VOTE };
 
@@ -73,6 +74,7 @@ struct ps_conf {
 	struct {
 		char dir[PS_CONF_STRING], group[PS_CONF_STRING];
 		uint32_t size_mb;
+		uint32_t no_consumer; /* enum ps_no_consumer */
 	} feed;
 	struct {
 		char keypair[PS_CONF_STRING], key_log[PS_CONF_STRING];

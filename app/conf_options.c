@@ -143,6 +143,10 @@ const struct ps_option ps_options[] = {
 		"capacity of each feed in MB"),
 	STRING("feed", "group", GLOBAL(feed.group), "",
 		"group that may read the feeds; default: that of the process"),
+	CHOICE("feed", "no_consumer", GLOBAL(feed.no_consumer), "wait",
+		"when a feed's consumer has not polled for a second: keep what comes for it, or leave "
+		"the worker's queues to the kernel until it is back (AF_XDP)",
+		"wait", "kernel"),
 
 	STRING("tls", "keypair", GLOBAL(tls.keypair), "",
 		"Solana keypair file (JSON array of 64 numbers); default: a key made at start"),

@@ -25,6 +25,7 @@
 #define ROUND_MS 200
 /* A consumer that has not polled for so long is not there. */
 #define CONSUMER_NS (5 * PS_SEC_NS)
+#define YIELD_NS    PS_SEC_NS /* the same, where the kernel takes over then */
 
 /* SIGHUP has the deny lists read again, the others end the program. */
 static sigset_t
@@ -379,6 +380,34 @@ watch_consumer(struct ps_worker_service *s, unsigned int worker, uint64_t now_ns
 		there ? "is here" : "has stopped polling");
 }
 
+/* A feed that no consumer ever read does not count. */
+static bool
+lacks_consumer(const struct ps_worker *w, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < w->n_services; i++) {
+		const uint64_t seen_ns = ps_feed_consumer_heartbeat_ns(&w->service[i].feed);
+
+		if (seen_ns != 0 && (int64_t)(now_ns - seen_ns) > (int64_t)YIELD_NS)
+			return true;
+	}
+	return false;
+}
+
+/* Without its beat the XDP program passes a worker's packets to the kernel. */
+static void
+yield_to_kernel(struct ps_worker *w, uint64_t now_ns)
+{
+	const bool yield = lacks_consumer(w, now_ns);
+
+	if (yield == atomic_load_explicit(&w->yield, memory_order_relaxed))
+		return;
+	atomic_store_explicit(&w->yield, yield, memory_order_relaxed);
+	ps_log(PS_LOG_WARN,
+		yield ? "worker %u: a consumer does not poll; the kernel has its queues"
+		      : "worker %u: its consumer is back, and so are its queues",
+		w->id);
+}
+
 static void
 round_of(struct ps_app *app, uint64_t now_ns)
 {
@@ -391,6 +420,8 @@ round_of(struct ps_app *app, uint64_t now_ns)
 			ps_feed_sweep(&worker->service[i].feed);
 			watch_consumer(&worker->service[i], w, now_ns);
 		}
+		if (app->conf.feed.no_consumer == PS_NO_CONSUMER_KERNEL)
+			yield_to_kernel(worker, now_ns);
 	}
 }
 

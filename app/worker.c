@@ -283,7 +283,8 @@ beat(struct ps_worker *w, uint64_t now_ns)
 	if (w->guard != NULL)
 		ps_guard_beat(w->guard, now_ns);
 	for (unsigned int i = 0; i < w->n_ports; i++)
-		if (w->port[i].xdp != NULL)
+		if (w->port[i].xdp != NULL &&
+			!atomic_load_explicit(&w->yield, memory_order_relaxed))
 			ps_xdp_beat(w->port[i].xdp, w->port[i].xdp_queue, now_ns);
 	for (unsigned int i = 0; i < w->n_services; i++)
 		ps_feed_heartbeat(&w->service[i].feed, now_ns);

@@ -93,6 +93,7 @@ struct ps_worker {
 	const struct ps_net_selectors *_Atomic selectors;
 	_Atomic bool stop;
 	_Atomic uint32_t hold; /* ports to be left alone */
+	_Atomic bool yield;    /* AF_XDP queues are left to the kernel */
 	_Atomic uint32_t held; /* worker: rw, control: ro; those that are */
 	/* worker: rw, control and telemetry: ro */
 	_Alignas(64) struct ps_worker_stats stats;
