@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 need_bed
 need_ngtcp2
-start_tpu
+start_served
 start_second
 start_bridge "connections = 4"
 wait_for 10 bridge_connected || fail "the bridge does not connect"

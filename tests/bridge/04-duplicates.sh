@@ -8,7 +8,7 @@
 need_bed
 need_ngtcp2
 need_streamer
-start_tpu
+start_served
 keypair "$TMP/key.json"
 start_streamer --staked "$TMP/key.json" 1000000000000
 start_bridge "keys = $TMP/key.json" "duplicates = 131072"

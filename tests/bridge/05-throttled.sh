@@ -10,7 +10,7 @@ need_bed
 need_ngtcp2
 need_streamer
 all_read() { [ "$(received 3000 | cut -d' ' -f1)" = "$(bridge_value aged)" ]; }
-start_tpu
+start_served
 start_streamer
 start_bridge "connections = 2" "max_age_ms = 1500"
 wait_for 10 bridge_connected || fail "the bridge does not connect"

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/lib.sh"
 need_bed
 need_ngtcp2
-start_tpu
+start_served
 cat >"$TMP/second.ini" <<CONF
 [penstock]
 name = $INSTANCE-2

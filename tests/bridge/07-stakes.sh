@@ -45,7 +45,7 @@ order() {
 has_read_all() { [ "$(received 300 --seed 11 | cut -d' ' -f1)" = 0 ] \
 	&& [ "$(received 300 --seed 12 | cut -d' ' -f1)" = 0 ]; }
 
-start_tpu
+start_served
 printf 'staked_map_id:\n  %s: 9\n' "$(key_of 11)" >"$TMP/stakes"
 start_bridge "stakes = $TMP/stakes" "max_age_ms = 0" "connections = 1" "streams = 16"
 wait_for 10 bridge_has feeds 1 || fail "the bridge does not read the feed"

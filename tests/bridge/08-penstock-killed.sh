@@ -10,7 +10,7 @@ need_bed
 need_ngtcp2
 need_streamer
 VALIDATOR=0.0.0.0:$TPU_PORT
-start_tpu
+start_served
 keypair "$TMP/key.json"
 start_streamer --staked "$TMP/key.json" 1000000000000
 VALIDATOR=127.0.0.1:$TPU_PORT
@@ -30,7 +30,8 @@ took=$((($(date +%s%N) - killed) / 1000000))
 [ "$took" -le 3000 ] || fail "the kernel served after $took ms"
 bridge_reached taken 501 && fail "these came through the bridge"
 
-start_penstock "$TMP/penstock.ini" -o quic.stream_deadline_ms=30000 -- --no-pci
+start_penstock "$TMP/penstock.ini" -o quic.stream_deadline_ms=30000 -o feed.group=nogroup \
+	-- --no-pci
 client_sends_all "$NGTCP2" --count 500 --seed 3
 wait_for 30 bridge_settled 1000 || fail "the bridge does not go on: $(tail -n 1 "$TMP/bridge.out")"
 end_bridge

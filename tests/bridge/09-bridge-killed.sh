@@ -11,7 +11,7 @@ need_bed
 need_ngtcp2
 need_streamer
 VALIDATOR=0.0.0.0:$TPU_PORT
-start_tpu -o feed.no_consumer=kernel
+start_served -o feed.no_consumer=kernel
 keypair "$TMP/key.json"
 start_streamer --staked "$TMP/key.json" 1000000000000
 VALIDATOR=127.0.0.1:$TPU_PORT

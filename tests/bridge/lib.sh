@@ -22,10 +22,18 @@ write_bridge_conf() {
 	} >"$TMP/bridge.ini"
 }
 
-# start_bridge [LINE...]: without root. Sets BRIDGE_PID.
+# start_served [ARGS...]: start_tpu with feeds for the group that the bridge is in.
+start_served() {
+	begin
+	chmod 755 "$TMP"
+	start_tpu -o feed.group=nogroup "$@"
+}
+
+# start_bridge [LINE...]: as nobody, to whom nothing is allowed. Sets BRIDGE_PID.
 start_bridge() {
 	write_bridge_conf "$@"
-	spawn bridge in_server_exec "$PENSTOCK" bridge -c "$TMP/bridge.ini" --json
+	spawn bridge in_server_exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \
+		--bounding-set=-all --no-new-privs "$PENSTOCK" bridge -c "$TMP/bridge.ini" --json
 	BRIDGE_PID=$PID
 }
 
