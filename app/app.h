@@ -40,7 +40,7 @@ struct ps_app {
 	struct ps_worker *worker[PS_WORKERS_MAX]; /* each on its own NUMA node */
 	struct ps_handover *handover;             /* between them; NULL with one */
 	struct ps_steer steer;
-	struct ps_drift drift;      /* control: rw; telemetry: ro */
+	struct ps_drift drift; /* control: rw; telemetry: ro */
 	struct ps_guard guard;
 	struct ps_steer_count *sum; /* control, at hand: by selector's id */
 	uint64_t start_ns;
