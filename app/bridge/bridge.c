@@ -64,25 +64,13 @@ ps_bridge_too_long(struct ps_bridge *b, uint32_t item)
 
 /* -- what goes next -- */
 
-static bool
-is_old(const struct ps_bridge *b, uint32_t item)
-{
-	const uint64_t max_ns = b->conf.bridge.max_age_ms * PS_MS_NS;
-	const uint64_t born_ns = b->queue.item[item].record->published_ns;
-
-	return max_ns != 0 && b->now_ns > born_ns && b->now_ns - born_ns > max_ns;
-}
-
 static void
 discard_old(struct ps_bridge *b)
 {
-	for (int staked = 0; staked < 2; staked++) {
-		uint32_t i;
+	uint32_t i;
 
-		while ((i = ps_bridge_queue_oldest(&b->queue, staked)) != PS_BRIDGE_NONE &&
-			is_old(b, i))
-			discard(b, i, &b->stats.aged);
-	}
+	while ((i = ps_bridge_queue_old(&b->queue, b->now_ns, b->max_age_ns)) != PS_BRIDGE_NONE)
+		discard(b, i, &b->stats.aged);
 }
 
 uint32_t
@@ -90,8 +78,9 @@ ps_bridge_next(struct ps_bridge *b)
 {
 	uint32_t i;
 
+	/* by stake, what is next need not be the oldest that was looked at */
 	while ((i = ps_bridge_queue_next(&b->queue, b->throttled)) != PS_BRIDGE_NONE &&
-		is_old(b, i))
+		ps_bridge_item_is_old(&b->queue.item[i], b->now_ns, b->max_age_ns))
 		discard(b, i, &b->stats.aged);
 	return i;
 }
@@ -230,6 +219,7 @@ prepare(struct ps_bridge *b, struct ps_err *e)
 	uint8_t key[16];
 	int rc = 0;
 
+	b->max_age_ns = b->conf.bridge.max_age_ms * PS_MS_NS;
 	b->now_ns = b->start_ns = b->report_ns = ps_now_ns();
 	ps_random(key, sizeof(key));
 	if (b->conf.bridge.stakes[0] != '\0')

@@ -99,6 +99,7 @@ struct ps_bridge {
 	unsigned int n_up;
 	bool throttled; /* something waits and nothing can be sent */
 	bool stopping;
+	uint64_t max_age_ns;
 	uint64_t now_ns, throttled_ns; /* throttled since */
 	struct ps_bridge_stats stats, before;
 	uint64_t report_ns, start_ns;

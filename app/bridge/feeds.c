@@ -117,9 +117,9 @@ ps_bridge_feeds_take(struct ps_bridge *b, struct ps_err *e)
 		const int n = penstock_feed_poll(b->feed[f].feed, r, room);
 
 		if (n < 0)
-			return ps_fail(e, -n,
-				"feed %s is damaged; remove it and restart penstock run",
-				b->feed[f].path);
+			return ps_fail(e, -n, "feed %s: %s", b->feed[f].path,
+				n == -EBUSY ? "another consumer took over; stop it"
+					    : "damaged; remove it and restart penstock run");
 		for (int i = 0; i < n; i++)
 			take(b, f, r[i]);
 		taken += n;

@@ -150,10 +150,24 @@ ps_bridge_queue_put(struct ps_bridge_queue *q, uint32_t feed,
 	return i;
 }
 
-uint32_t
-ps_bridge_queue_oldest(const struct ps_bridge_queue *q, bool staked)
+bool
+ps_bridge_item_is_old(const struct ps_bridge_item *item, uint64_t now_ns, uint64_t max_age_ns)
 {
-	return q->waiting[staked].head;
+	const uint64_t born_ns = item->record->published_ns;
+
+	return max_age_ns != 0 && now_ns > born_ns && now_ns - born_ns > max_age_ns;
+}
+
+uint32_t
+ps_bridge_queue_old(const struct ps_bridge_queue *q, uint64_t now_ns, uint64_t max_age_ns)
+{
+	for (int staked = 0; staked < 2; staked++) {
+		const uint32_t i = q->waiting[staked].head;
+
+		if (i != PS_BRIDGE_NONE && ps_bridge_item_is_old(&q->item[i], now_ns, max_age_ns))
+			return i;
+	}
+	return PS_BRIDGE_NONE;
 }
 
 uint32_t

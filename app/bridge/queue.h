@@ -59,8 +59,10 @@ uint32_t ps_bridge_queue_next(const struct ps_bridge_queue *q, bool throttled);
 void ps_bridge_queue_sent(struct ps_bridge_queue *q, uint32_t i, bool throttled);
 /* Acknowledged, lost or discarded: nothing more happens to it. */
 void ps_bridge_queue_done(struct ps_bridge_queue *q, uint32_t i);
-/* The oldest that waits, with stake or without. */
-uint32_t ps_bridge_queue_oldest(const struct ps_bridge_queue *q, bool staked);
+/* Was it published more than max_age_ns ago? 0: nothing is too old. */
+bool ps_bridge_item_is_old(const struct ps_bridge_item *item, uint64_t now_ns, uint64_t max_age_ns);
+/* One that waits and is too old, the oldest with or without stake; PS_BRIDGE_NONE: neither is. */
+uint32_t ps_bridge_queue_old(const struct ps_bridge_queue *q, uint64_t now_ns, uint64_t max_age_ns);
 /* The last of the feed's records up to which all are done, NULL when there is none new. */
 const struct penstock_feed_record *ps_bridge_queue_release(
 	struct ps_bridge_queue *q, uint32_t feed);

@@ -214,6 +214,7 @@ receive(struct ps_bridge_link *l)
 			.flow = ps_flow4_reverse(l->flow)};
 		rx.in[i] = &rx.dg[i];
 	}
+	l->bridge->now_ns = ps_now_ns();
 	ps_quic_rx_burst(l->quic, rx.in, (unsigned int)n, l->bridge->now_ns);
 	return n;
 }

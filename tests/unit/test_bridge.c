@@ -209,13 +209,37 @@ test_queue_release(void)
 		CU_ASSERT_PTR_NULL(ps_bridge_queue_release(&q, 7));
 		ps_bridge_queue_done(&q, item_of(&q, 1));
 		CU_ASSERT_PTR_EQUAL(ps_bridge_queue_release(&q, 7), &record[1]);
-		CU_ASSERT_EQUAL(ps_bridge_queue_oldest(&q, true), PS_BRIDGE_NONE);
-		CU_ASSERT_EQUAL(ps_bridge_queue_oldest(&q, false), item_of(&q, 3));
 		ps_bridge_queue_done(&q, item_of(&q, 3));
 		CU_ASSERT_PTR_EQUAL(ps_bridge_queue_release(&q, 0), &record[3]);
 		CU_ASSERT_EQUAL(q.n_free, 4);
 		CU_ASSERT_EQUAL(q.n_waiting + q.n_sent, 0);
 	}
+	ps_bridge_queue_free(&q);
+}
+
+/* The oldest of either kind go first, and only what waits. */
+static void
+test_queue_age(void)
+{
+	struct ps_bridge_queue q;
+
+	CU_ASSERT_EQUAL_FATAL(ps_bridge_queue_new(&q, 8, 0), 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		record[i].published_ns = 1000 + 10 * i;
+		put(&q, 0, i, i % 2);
+	}
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 1100, 100), PS_BRIDGE_NONE);
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 1101, 0), PS_BRIDGE_NONE);
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 5, 1), PS_BRIDGE_NONE); /* from the future */
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 1101, 100), item_of(&q, 0));
+	CU_ASSERT_EQUAL(send_next(&q, false), 0);
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 1101, 100), PS_BRIDGE_NONE);
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 1111, 100), item_of(&q, 1));
+	ps_bridge_queue_done(&q, item_of(&q, 1));
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 1121, 100), item_of(&q, 2));
+	ps_bridge_queue_done(&q, item_of(&q, 2));
+	CU_ASSERT_EQUAL(ps_bridge_queue_old(&q, 1121, 100), PS_BRIDGE_NONE);
+	CU_ASSERT_TRUE(ps_bridge_item_is_old(&q.item[item_of(&q, 3)], 1131, 100));
 	ps_bridge_queue_free(&q);
 }
 
@@ -342,6 +366,7 @@ main(void)
 		{"queue: order", test_queue_order},
 		{"queue: share", test_queue_share},
 		{"queue: release", test_queue_release},
+		{"queue: age", test_queue_age},
 		{"queue: model", test_queue_model},
 		{"stakes", test_stakes},
 		{"stakes: refused", test_stakes_refused},
