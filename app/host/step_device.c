@@ -6,11 +6,13 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "ethtool.h"
 #include "iface.h"
+#include "known.h"
 #include "text.h"
 
 #define PCI_DIR "/sys/bus/pci/devices"
@@ -347,80 +349,59 @@ ps_step_vfio(struct ps_host *h)
 
 /* -- known -- */
 
-/* Kernels from up to, but not including, to; 0.0: open. */
-static const struct known {
-	const char *driver;
-	unsigned int from[2], to[2];
-	enum ps_step_state state;
-	const char *why, *remedy;
-} known[] = {
-	{"i40e", {0, 0}, {5, 19}, PS_STEP_NOT, "AF_XDP in the driver is not reliable before 5.19",
-		"use kernel 6.1 or later"},
-	{"i40e", {6, 5}, {6, 6}, PS_STEP_PARTIAL,
-		"ntuple rules added while AF_XDP sockets are bound were reported without effect",
-		"add the rules first, or use another kernel"},
-	{"bnxt_en", {0, 0}, {6, 9}, PS_STEP_PARTIAL,
-		"the kernel takes no ntuple rules for this driver", "steer with RSS, or a VF"},
-	{"ixgbe", {0, 0}, {0, 0}, PS_STEP_PARTIAL,
-		"with an XDP program it refuses an MTU above 3 KB", "keep an MTU of 1500"},
-	{"igb", {0, 0}, {6, 14}, PS_STEP_PARTIAL, "no zero-copy AF_XDP in this kernel's driver",
-		"use kernel 6.14 or later"},
-	{"virtio_net", {0, 0}, {6, 11}, PS_STEP_PARTIAL,
-		"no zero-copy AF_XDP in this kernel's driver", "use a later kernel"},
-};
-
-static bool
-applies(const struct known *k, unsigned int major, unsigned int minor)
+/* What the port needs of its physical function's driver. */
+static unsigned int
+uses_of_pf(const struct ps_conf_port *p)
 {
-	const unsigned int now = major << 16 | minor, from = k->from[0] << 16 | k->from[1],
-			   to = k->to[0] << 16 | k->to[1];
+	unsigned int uses = PS_USE_VF;
+	struct ps_iface pf;
+	char mac[PS_MAC_TEXT];
+	struct ps_err e;
 
-	return now >= from && (to == 0 || now < to);
+	if (!p->vf_trust)
+		uses |= PS_USE_UNTRUSTED_VF;
+	if (strcmp(p->vf_mac, "pf") == 0)
+		return uses | PS_USE_DROP_RULES;
+	if (ps_iface_get(p->pf, &pf, &e) < 0)
+		return uses;
+	ps_mac_text(pf.mac, mac);
+	return strcasecmp(p->vf_mac, mac) == 0 ? uses | PS_USE_DROP_RULES : uses;
 }
 
 static void
-look_at_known(struct ps_host *h, const char *ifname, const char *driver, const char *release)
+look_at_known(struct ps_host *h, const char *ifname, unsigned int uses)
 {
-	unsigned int major = 0, minor = 0, found = 0;
+	const struct ps_known *k = NULL;
+	unsigned int kernel[2] = {0, 0}, found = 0;
+	char driver[64];
+	struct utsname u;
 
-	sscanf(release, "%u.%u", &major, &minor);
-	for (unsigned int i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (strcmp(known[i].driver, driver) != 0 || !applies(&known[i], major, minor))
-			continue;
+	uname(&u);
+	sscanf(u.release, "%u.%u", &kernel[0], &kernel[1]);
+	ps_host_driver(ifname, driver, sizeof(driver));
+	while ((k = ps_known_next(k, driver, kernel, uses)) != NULL) {
 		found++;
-		ps_row_add(h, known[i].state, ifname, known[i].remedy, "%s, kernel %.32s: %s",
-			driver, release, known[i].why);
+		ps_row_add(h, k->fatal ? PS_STEP_NOT : PS_STEP_PARTIAL, ifname, k->remedy,
+			"%s, kernel %.32s: %s", driver, u.release, k->why);
 	}
 	if (found == 0)
 		ps_row_add(h, PS_STEP_OK, ifname, "", "%s, kernel %.32s: nothing known against it",
-			driver, release);
-}
-
-/* A VF of X710 gets no rules of its own from its kernel driver on the physical function. */
-static void
-look_at_vf(struct ps_host *h, const char *pf)
-{
-	char driver[64];
-
-	if (strcmp(ps_host_driver(pf, driver, sizeof(driver)), "i40e") == 0)
-		ps_row_add(h, PS_STEP_PARTIAL, pf, "",
-			"a VF of i40e takes no steering rules: RSS over its queues, and software");
+			driver, u.release);
 }
 
 void
 ps_step_known(struct ps_host *h)
 {
-	char driver[64], ifname[16];
-	struct utsname u;
+	char ifname[16];
 
-	uname(&u);
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
 		const struct ps_conf_port *p = &h->conf->port[i];
 
 		if (p->pf[0] != '\0')
-			look_at_vf(h, p->pf);
+			look_at_known(h, p->pf, uses_of_pf(p));
 		if (ps_host_interface(p, ifname) != NULL)
-			look_at_known(h, ifname, ps_host_driver(ifname, driver, sizeof(driver)),
-				u.release);
+			look_at_known(h, ifname,
+				p->layout == PS_LAYOUT_DEDICATED ? PS_USE_AF_XDP | PS_USE_UDP_RULES
+								 : PS_USE_AF_XDP);
 	}
 }
