@@ -49,6 +49,11 @@ struct ps_pf_rule {
 	enum ps_rule_state state;
 };
 
+struct ps_port_addrs {
+	uint32_t n;
+	uint32_t addr_be[PS_CONF_ADDRS];
+};
+
 struct ps_port {
 	const struct ps_conf_port *conf;
 	unsigned int index;
@@ -72,6 +77,9 @@ struct ps_port {
 	struct ps_plan plan;
 	struct ps_flow flow;      /* rte_flow ports */
 	enum ps_rule_state state; /* AF_XDP and sockets: of all rules together */
+	/* Those for which address = any has rules, where it needs one for each; otherwise none. */
+	struct ps_port_addrs spelled;
+	struct ps_port_addrs later; /* came since. control: rw, telemetry: ro */
 	struct ps_steer_key *keys;
 	uint32_t n_keys;
 	struct ps_deny deny;         /* AF_XDP: what the program's list must be */
@@ -126,6 +134,8 @@ int ps_port_spread(struct ps_port *p, struct ps_err *e);
  * -ESTALE when not. Nothing to do otherwise. */
 int ps_port_verify_layout(const struct ps_port *p, struct ps_err *e);
 int ps_port_mend_layout(const struct ps_port *p, struct ps_err *e);
+/* Where address = any has a rule for each address: tells of those that came later. */
+void ps_port_look_at_addresses(struct ps_port *p);
 enum ps_rule_state ps_port_rule_state(const struct ps_port *p, uint32_t rule);
 /* How a rule's presence is shown, for people. */
 const char *ps_port_proof(const struct ps_port *p, uint32_t rule);

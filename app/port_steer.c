@@ -22,25 +22,26 @@
 
 /* -- the port's addresses, for services with address = any -- */
 
-struct addrs {
-	uint32_t n;
-	uint32_t addr_be[PS_CONF_ADDRS];
-};
-
-static void
-add_address(struct addrs *a, uint32_t addr_be)
+static bool
+has_address(const struct ps_port_addrs *a, uint32_t addr_be)
 {
 	for (uint32_t i = 0; i < a->n; i++)
 		if (a->addr_be[i] == addr_be)
-			return;
-	if (a->n < PS_CONF_ADDRS)
+			return true;
+	return false;
+}
+
+static void
+add_address(struct ps_port_addrs *a, uint32_t addr_be)
+{
+	if (!has_address(a, addr_be) && a->n < PS_CONF_ADDRS)
 		a->addr_be[a->n++] = addr_be;
 }
 
 /* Those that the configuration names, and those of the kernel's interface: the port's own, or its
  * physical function's. */
 static int
-find_addresses(const struct ps_port *p, struct addrs *a, struct ps_err *e)
+find_addresses(const struct ps_port *p, struct ps_port_addrs *a, struct ps_err *e)
 {
 	const char *ifname = p->ifname[0] != '\0' ? p->ifname : p->conf->pf;
 	const size_t len = strlen(ifname);
@@ -70,7 +71,7 @@ find_addresses(const struct ps_port *p, struct addrs *a, struct ps_err *e)
 
 /* Says so when "any" became a list: an address that the port gets later is not in it. */
 static void
-announce_addresses(struct ps_port *p, const struct addrs *a)
+announce_addresses(struct ps_port *p, const struct ps_port_addrs *a)
 {
 	char text[PS_PORT_TEXT] = "", one[INET_ADDRSTRLEN];
 	size_t used = 0;
@@ -80,11 +81,38 @@ announce_addresses(struct ps_port *p, const struct addrs *a)
 		spelled |= p->plan.rule[r].addr_be != p->plan.rule[r].selector->addr_be;
 	if (!spelled)
 		return;
+	p->spelled = *a;
 	for (uint32_t i = 0; i < a->n && used < sizeof(text); i++) {
 		inet_ntop(AF_INET, &a->addr_be[i], one, sizeof(one));
 		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", one);
 	}
 	ps_port_fall_back(p, "address = any -> the port's addresses as they are now:%.240s", text);
+}
+
+/* They have no rule, in the card or the physical function: the kernel sees their packets too. */
+void
+ps_port_look_at_addresses(struct ps_port *p)
+{
+	struct ps_port_addrs now = {0};
+	char text[INET_ADDRSTRLEN];
+	struct ps_err unused;
+
+	if (p->spelled.n == 0 || find_addresses(p, &now, &unused) < 0)
+		return;
+	for (uint32_t i = 0; i < now.n; i++) {
+		if (has_address(&p->spelled, now.addr_be[i]) ||
+			has_address(&p->later, now.addr_be[i]))
+			continue;
+		inet_ntop(AF_INET, &now.addr_be[i], text, sizeof(text));
+		ps_log(PS_LOG_WARN,
+			"alarm: [port %s] %s has come to %s, and address = any has no rule for it; "
+			"start penstock again",
+			p->conf->name, text, p->ifname[0] != '\0' ? p->ifname : p->conf->pf);
+		add_address(&p->later, now.addr_be[i]);
+	}
+	for (uint32_t i = p->later.n; i-- > 0;)
+		if (!has_address(&now, p->later.addr_be[i]))
+			p->later.addr_be[i] = p->later.addr_be[--p->later.n];
 }
 
 /* -- the plan -- */
@@ -144,7 +172,7 @@ ps_port_make_plan(
 	const uint16_t n = (uint16_t)p->conf->queues;
 	const uint64_t mine = n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 	struct ps_plan_port port = {.name = p->conf->name, .n_workers = n};
-	struct addrs own = {0};
+	struct ps_port_addrs own = {0};
 	int rc = find_addresses(p, &own, e);
 
 	if (rc == 0)

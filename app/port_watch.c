@@ -141,6 +141,7 @@ verify_rules(struct ps_port *p, const struct ps_steer_count *counts, uint32_t n_
 	struct ps_flow_report report;
 	int rc = ps_flow_verify(&p->flow, counts, n_counts, now_ns, &report, e);
 
+	ps_port_look_at_addresses(p);
 	p->steered += report.right;
 	p->elsewhere += report.wrong;
 	sample->rules = p->plan.n_rules;

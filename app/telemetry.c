@@ -95,6 +95,7 @@ add_port_text(struct rte_tel_data *d, unsigned int i, const struct ps_port *p)
 	add_of(d, key, "losses", p->watch.losses);
 	add_of(d, key, "reinstalls", p->watch.reinstalls);
 	add_of(d, key, "leaked", p->leaked);
+	add_of(d, key, "later_addresses", p->later.n);
 	if (p->conf->deny[0] != '\0') {
 		add_of(d, key, "deny_prefixes", p->deny.n);
 		add_of(d, key, "deny_loads", p->deny_loads);
@@ -127,7 +128,7 @@ info(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	ps_tel_u64(d, "services", app->conf.n_services);
 	for (unsigned int i = 0; i < app->n_ports; i++) {
 		fallbacks += app->port[i].n_fallbacks;
-		alarms += app->port[i].watch.alarm;
+		alarms += app->port[i].watch.alarm + (app->port[i].later.n > 0);
 	}
 	ps_tel_u64(d, "fallbacks", fallbacks);
 	ps_tel_u64(d, "alarms", alarms + app->drift.n);

@@ -102,6 +102,16 @@ ip addr del 198.51.100.65/32 dev psga$$
 ip addr del 198.51.100.64/32 dev psga$$
 start_on net_iavf0 -o port.net_iavf0.device=net_iavf0 -o "port.net_iavf0.pf=psga$$"
 in_nic 127 || fail "iavf: $(grep '^rules' "$TMP/penstock.log" | tail -n 1), expected 127"
+# An address that comes later has no rule: an alarm, as long as it is there.
+later() { [ "$(info port0_later_addresses)" = "$1" ]; }
+later 0 || fail "iavf: addresses that came later, and none did"
+ip addr del 198.51.100.63/32 dev psga$$
+ip addr add 198.51.100.65/32 dev psga$$
+wait_for 3 later 1 || fail "iavf: a new address of the PF is not noticed"
+log_says "alarm: \[port net_iavf0\] 198.51.100.65 has come to psga$$, .*start penstock again" || fail "iavf: the log does not name the new address"
+has_flows losses 0 || fail "iavf: a new address is taken for a loss"
+ip addr del 198.51.100.65/32 dev psga$$
+wait_for 3 later 0 || fail "iavf: the alarm stays when the address has gone"
 stop_penstock
 config "$(service a 203.0.113.7 8001; service b any 8002)"
 # mlx5 counts and dumps: proven at once.
