@@ -6,6 +6,7 @@
 #
 #   client --- QUIC --- penstock on AF_XDP --- feed --- bridge --- QUIC, loopback --- validator
 
+BRIDGE_FEEDS= # instead of those of the TPU service
 BRIDGE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$BRIDGE_DIR/../interop/lib.sh"
 
@@ -17,7 +18,7 @@ COUNT=5000
 # write_bridge_conf [LINE...]: further lines of [bridge].
 write_bridge_conf() {
 	{
-		printf '[bridge]\nfeeds = %s\ntarget = %s\n' "$FEEDS/tpu.*" "$VALIDATOR"
+		printf '[bridge]\nfeeds = %s\ntarget = %s\n' "${BRIDGE_FEEDS:-$FEEDS/tpu.*}" "$VALIDATOR"
 		[ $# -eq 0 ] || printf '%s\n' "$@"
 	} >"$TMP/bridge.ini"
 }
