@@ -61,21 +61,25 @@ fetch(const struct conn *c)
 	__builtin_prefetch(&c->send);
 }
 
-/* An entry may be older than what is owed now: then it is filed again. */
+/* An entry may be older than what is owed now, because an acknowledgement left meanwhile. At the
+ * end of its queue it would wait behind entries that fall due later than it: a millisecond more is
+ * nothing, but the long delay again would break our promise, so that one is served early. */
 static void
 serve(struct ps_quic *q, struct conn *c, enum ack_class class, uint64_t now_ns)
 {
 	enum ack_class owed = c->app.unacked_eliciting > 1 ? ACK_SOON : ACK_LATE;
+	bool early = c->app.ack_due_ns > now_ns;
 
 	c->ack_filed &= ~(1u << class);
 	if (c->state == CONN_FREE || c->app.ack_due_ns == PS_NEVER)
 		return;
-	if (c->app.ack_due_ns <= now_ns) {
+	if (early && owed == ACK_SOON && class == ACK_SOON) {
+		file(q, c, class, c->app.ack_due_ns);
+	} else if (!early || (c->ack_filed >> owed & 1) == 0) {
+		c->app.ack_due_ns = now_ns;
 		ps_key_prefetch(q->protect, &c->tx);
 		ps_hp_prefetch(q->protect, &c->tx);
 		conn_ready(q, c);
-	} else if (owed == class) {
-		file(q, c, class, c->app.ack_due_ns);
 	}
 }
 

@@ -62,8 +62,9 @@ credit_rests(const struct ps_quic *q, const struct conn *c)
 {
 	uint64_t window = q->cfg.stream_window, left = c->streams_granted - c->streams_finished;
 
-	return left > window - (window + 7) / 8 && left > window / 4 &&
-	       c->credit_due_ns == PS_NEVER && c->done_base + DONE_BITS > c->streams_granted;
+	/* that much is also more than a quarter, where streams_credit() waits no longer */
+	return left > window - (window + 7) / 8 && c->credit_due_ns == PS_NEVER &&
+	       c->done_base + DONE_BITS > c->streams_granted;
 }
 
 static void
