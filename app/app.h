@@ -59,6 +59,8 @@ int ps_lcores_choose(struct ps_lcores *l, const char *list, struct ps_err *e);
 
 /* -- eal.c -- */
 
+/* Are there devargs with which rules would not be kept? */
+int ps_eal_check_args(int user_argc, char *const user_argv[], struct ps_err *e);
 /* Is there room for the buffers of the planned ports? */
 int ps_eal_check_memory(const struct ps_app *app, struct ps_err *e);
 /* Starts EAL for the planned ports; user_argv: what followed "--". */

@@ -259,6 +259,8 @@ prepare(struct ps_app *app, int argc, char *const argv[], struct ps_err *e)
 	int rc = check_name(&app->conf, e);
 
 	if (rc == 0)
+		rc = ps_eal_check_args(argc, argv, e);
+	if (rc == 0)
 		rc = ps_guard_start(&app->guard, &app->conf, e);
 	if (rc == 0)
 		rc = plan_ports(app, argc, argv, e);

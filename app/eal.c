@@ -14,6 +14,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include <rte_common.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_log.h>
@@ -299,6 +300,25 @@ add_memory(struct args *a, const struct ps_conf *conf, struct ps_err *e)
 		return rc;
 	rc = add(a, e, "-m");
 	return rc < 0 ? rc : add(a, e, "%u", conf->memory_mb);
+}
+
+int
+ps_eal_check_args(int user_argc, char *const user_argv[], struct ps_err *e)
+{
+	static const struct {
+		const char *devarg, *why;
+	} bad[] = {
+		{",auto_reset=1", "loses a VF's rules at a reset, and tells nobody"},
+		{",support-multi-driver=1", "keeps i40e from setting the fields of rules"},
+		{",dv_flow_en=2", "lets mlx5 take queued rules only"},
+	};
+
+	for (int i = 0; i < user_argc; i++)
+		for (unsigned int k = 0; k < RTE_DIM(bad); k++)
+			if (strstr(user_argv[i], bad[k].devarg) != NULL)
+				return ps_fail(e, EINVAL, "devarg %s %s; leave it out",
+					bad[k].devarg + 1, bad[k].why);
+	return 0;
 }
 
 /* PCI is probed only for devices named. */

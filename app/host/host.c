@@ -8,7 +8,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "iface.h"
 #include "text.h"
 #include "use.h"
 
@@ -83,6 +85,21 @@ ps_host_is_shared(const struct ps_conf_port *p)
 	/* A VF that init will make has its PF's kind. */
 	return p->pf[0] != '\0' && !ps_text_existsf("/sys/bus/pci/devices/%s", pci) &&
 	       strcmp(ps_host_driver(p->pf, driver, sizeof(driver)), "mlx5_core") == 0;
+}
+
+bool
+ps_host_shares_mac(const struct ps_conf_port *p)
+{
+	char mac[PS_MAC_TEXT];
+	struct ps_iface pf;
+	struct ps_err unused;
+
+	if (p->pf[0] == '\0' || strcmp(p->vf_mac, "pf") == 0)
+		return p->pf[0] != '\0';
+	if (ps_iface_get(p->pf, &pf, &unused) < 0)
+		return false;
+	ps_mac_text(pf.mac, mac);
+	return strcasecmp(p->vf_mac, mac) == 0;
 }
 
 char *

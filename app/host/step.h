@@ -93,6 +93,8 @@ char *ps_host_interface(const struct ps_conf_port *p, char ifname[16]);
 bool ps_host_is_eal(const struct ps_conf_port *p);
 /* The PCI device is, or is to be, left with its kernel driver: by the port's path, or mlx5. */
 bool ps_host_is_shared(const struct ps_conf_port *p);
+/* A VF that has, or is to have, the MAC address of its physical function. */
+bool ps_host_shares_mac(const struct ps_conf_port *p);
 /* Full form of the PCI address; returns text. */
 char *ps_host_pci(const struct ps_conf_port *p, char text[24]);
 /* Kernel driver of an interface, or "virtual"; returns text. */

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -353,19 +352,8 @@ ps_step_vfio(struct ps_host *h)
 static unsigned int
 uses_of_pf(const struct ps_conf_port *p)
 {
-	unsigned int uses = PS_USE_VF;
-	struct ps_iface pf;
-	char mac[PS_MAC_TEXT];
-	struct ps_err e;
-
-	if (!p->vf_trust)
-		uses |= PS_USE_UNTRUSTED_VF;
-	if (strcmp(p->vf_mac, "pf") == 0)
-		return uses | PS_USE_DROP_RULES;
-	if (ps_iface_get(p->pf, &pf, &e) < 0)
-		return uses;
-	ps_mac_text(pf.mac, mac);
-	return strcasecmp(p->vf_mac, mac) == 0 ? uses | PS_USE_DROP_RULES : uses;
+	return PS_USE_VF | (p->vf_trust ? 0 : PS_USE_UNTRUSTED_VF) |
+	       (ps_host_shares_mac(p) ? PS_USE_DROP_RULES : 0);
 }
 
 static void

@@ -368,7 +368,7 @@ ps_step_ntuple(struct ps_host *h)
 			any = true;
 			continue;
 		}
-		if (p->pf[0] == '\0' || strcmp(p->vf_mac, "pf") != 0)
+		if (!ps_host_shares_mac(p))
 			continue;
 		any = true;
 		k = setting(p->pf, "feature.rx-ntuple-filter");

@@ -77,6 +77,7 @@ for args in help version "help help" "help version" "help config" "help drops" "
 done
 mistake "feed without a path" 2 feed feed
 mistake "feed that is not there" 1 "$TMP/nothing" feed "$TMP/nothing" --count 1
+mistake "a devarg that loses rules" 1 "auto_reset=1 .*leave it out" run -c "$TMP/good.ini" -- -a 0000:7f:1f.7,auto_reset=1
 mistake "unreadable configuration" 1 "$TMP/nothing.ini" run -c "$TMP/nothing.ini" -- --no-pci
 mistake "a directory as configuration" 1 "$TMP.*-c FILE" run -c "$TMP" -- --no-pci
 config "malformed" 1 malformed.ini <<<"this is no configuration"
