@@ -3,8 +3,9 @@
 
 /* A VF that has the MAC address of its physical function: the PF's kernel would also see what is
  * ours, and answer it. Exact rules in the PF drop that there; they are read back and compared by
- * meaning, and go before the port does. A rule of this meaning that is there already is one of a
- * killed run, and becomes ours (penstock fini takes it away too). */
+ * meaning, and go before the port does. A rule of this meaning that is there already (the rules of
+ * a killed run are gone by now) becomes ours: left behind, it would keep the traffic from the
+ * kernel after our end. */
 
 #include "port.h"
 
@@ -43,9 +44,8 @@ make_rules(struct ps_port *p, struct ps_err *e)
 		if (r->addr_be == 0)
 			return ps_fail(e, EINVAL,
 				"[port %s] service %s: address = any cannot be kept from the "
-				"kernel "
-				"of %s, which has the same MAC address; name the addresses, or set "
-				"another vf_mac",
+				"kernel of %s, which has the same MAC address; name the addresses, "
+				"or set another vf_mac",
 				p->conf->name, r->selector->name, p->conf->pf);
 		p->pf_rule[i].ntuple = (struct ps_ntuple_rule){
 			.daddr_be = r->addr_be, .dport_be = r->dport_be, .drop = true};
@@ -56,7 +56,7 @@ make_rules(struct ps_port *p, struct ps_err *e)
 }
 
 static int
-insert(const struct ps_port *p, struct ps_ntuple_rule *rule, struct ps_err *e)
+insert(struct ps_port *p, struct ps_ntuple_rule *rule, struct ps_err *e)
 {
 	enum ps_ntuple_verdict v;
 	int rc;
@@ -65,7 +65,12 @@ insert(const struct ps_port *p, struct ps_ntuple_rule *rule, struct ps_err *e)
 	rc = ps_pf_record_note(p->conf->pf, rule, e);
 	if (rc == 0)
 		rc = ps_ntuple_insert(p->conf->pf, rule, &v, e);
-	if (rc == 0 || rc == -EEXIST)
+	if (rc == -EEXIST) {
+		ps_port_fall_back(p,
+			"a drop rule of our own -> one that goes at the end too: %.256s", e->text);
+		rc = 0;
+	}
+	if (rc == 0)
 		rc = ps_pf_record_note(p->conf->pf, rule, e);
 	return rc;
 }

@@ -49,10 +49,13 @@ has_rules "$ALL" || fail "rules went with penstock and its guard: $(rules)"
 has_rules "$THEIRS" || fail "fini --rules-only leaves $(rules)"
 kernel_has 8001 50
 
+# A drop rule of ours that somebody else has set becomes ours, with a warning, and goes at the end.
+ethtool -N labpf flow-type udp4 dst-ip $SERVER_ADDR dst-port 8009 action -1 >/dev/null
 sed 's/^address = .*/address = any/' "$TMP/penstock.ini" >"$TMP/any.ini"
 # shellcheck disable=SC2086
 serve "$TMP/any.ini" $EAL
 has_rules "$ALL" || fail "any is not spelled out with the PF's address: $(rules)"
+grep -q "falls back: a drop rule .*dst-port 8009 is there already" "$TMP/penstock.log" || fail "a rule is taken over in silence"
 stop "$PENSTOCK_PID"
 has_rules "$THEIRS" || fail "a stop leaves $(rules)"
 "$PENSTOCK" fini -c "$TMP/penstock.ini" >"$TMP/fini.log" 2>&1 || fail "fini fails"
