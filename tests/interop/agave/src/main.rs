@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 
 const BATCH: usize = 64;
 /// What quinn still holds when the crate has counted a transaction as sent.
-const LINGER: Duration = Duration::from_secs(2);
+const LINGER: Duration = Duration::from_secs(4);
 
 struct Options {
     host: Ipv4Addr,
