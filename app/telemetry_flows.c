@@ -44,7 +44,6 @@ ps_tel_flows(struct ps_app *app, const char *params, struct rte_tel_data *d)
 	(void)params;
 	for (unsigned int i = 0; i < app->n_ports; i++) {
 		const struct ps_port *p = &app->port[i];
-
 		const uint32_t n_pf = p->n_pf_rules;
 
 		rules += p->plan.n_rules + n_pf;

@@ -4,8 +4,6 @@
 #include "steps.h"
 
 #include <bpf/bpf.h>
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/sock_diag.h>
 #include <linux/xdp_diag.h>
@@ -19,6 +17,7 @@
 #include "iface.h"
 #include "nl.h"
 #include "text.h"
+#include "use.h"
 #include "xdp/steer.h"
 
 /* -- programs -- */
@@ -73,30 +72,17 @@ struct search {
 static void
 name_owner(uint32_t inode, char *text, size_t cap)
 {
-	char socket[32], path[600], name[64];
-	DIR *proc = opendir("/proc"), *fds;
-	struct dirent *p, *f;
+	char socket[32], path[48], name[64], pid[16];
 
-	snprintf(text, cap, "a process that cannot be seen from here");
 	snprintf(socket, sizeof(socket), "socket:[%u]", inode);
-	while (proc != NULL && (p = readdir(proc)) != NULL) {
-		if (!isdigit((unsigned char)p->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/fd", p->d_name);
-		fds = opendir(path);
-		while (fds != NULL && (f = readdir(fds)) != NULL) {
-			snprintf(path, sizeof(path), "/proc/%s/fd/%s", p->d_name, f->d_name);
-			if (!ps_text_link(path, name, sizeof(name)) || strcmp(name, socket) != 0)
-				continue;
-			snprintf(path, sizeof(path), "/proc/%s/comm", p->d_name);
-			if (ps_text_read(path, name, sizeof(name)) == 0)
-				snprintf(text, cap, "%s (pid %.10s)", name, p->d_name);
-		}
-		if (fds != NULL)
-			closedir(fds);
+	if (!ps_use_opener(socket, pid)) {
+		snprintf(text, cap, "a process that cannot be seen from here");
+		return;
 	}
-	if (proc != NULL)
-		closedir(proc);
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	if (ps_text_read(path, name, sizeof(name)) < 0)
+		snprintf(name, sizeof(name), "a process");
+	snprintf(text, cap, "%s (pid %s)", name, pid);
 }
 
 static int

@@ -89,9 +89,8 @@ ps_use_running(const char *name)
 	return fd >= 0 || fd == -EAGAIN;
 }
 
-/* The process that has /dev/vfio/GROUP open. */
-static bool
-find_opener(const char *group, char *owner, size_t cap)
+bool
+ps_use_opener(const char *file, char pid[16])
 {
 	char path[600], link[300];
 	DIR *proc = opendir("/proc"), *fds;
@@ -104,16 +103,12 @@ find_opener(const char *group, char *owner, size_t cap)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/fd", p->d_name);
 		fds = opendir(path);
-		while (fds != NULL && (f = readdir(fds)) != NULL) {
+		while (fds != NULL && !found && (f = readdir(fds)) != NULL) {
 			snprintf(path, sizeof(path), "/proc/%s/fd/%s", p->d_name, f->d_name);
 			n = readlink(path, link, sizeof(link) - 1);
-			if (n < 0)
-				continue;
-			link[n] = '\0';
-			if (strncmp(link, "/dev/vfio/", 10) != 0 || strcmp(link + 10, group) != 0)
-				continue;
-			snprintf(owner, cap, "%.10s", p->d_name);
-			found = true;
+			link[n > 0 ? n : 0] = '\0';
+			found = strcmp(link, file) == 0;
+			snprintf(pid, 16, "%.10s", p->d_name);
 		}
 		if (fds != NULL)
 			closedir(fds);
@@ -126,12 +121,15 @@ find_opener(const char *group, char *owner, size_t cap)
 static int
 check_device(const char *pci, struct ps_err *e)
 {
-	char path[PS_CONF_STRING + 64], group[32], owner[32];
+	char path[PS_CONF_STRING + 64], group[32], file[48], pid[16];
 
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/iommu_group", pci);
-	if (!ps_text_link(path, group, sizeof(group)) || !find_opener(group, owner, sizeof(owner)))
+	if (!ps_text_link(path, group, sizeof(group)))
 		return 0;
-	return ps_fail(e, EBUSY, "%s is in use by process %s; stop it first", pci, owner);
+	snprintf(file, sizeof(file), "/dev/vfio/%s", group);
+	if (!ps_use_opener(file, pid))
+		return 0;
+	return ps_fail(e, EBUSY, "%s is in use by process %s; stop it first", pci, pid);
 }
 
 int

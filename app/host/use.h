@@ -16,6 +16,8 @@ int ps_use_way_in(const struct ps_conf *conf, struct ps_err *e);
 int ps_use_busy(const struct ps_conf *conf, const struct ps_state *s, struct ps_err *e);
 /* Is a penstock of this name there, alive or stopped? */
 bool ps_use_running(const char *name);
+/* Who has this open, a path or "socket:[INODE]"; false: nobody that can be seen. */
+bool ps_use_opener(const char *file, char pid[16]);
 /* Takes a killed penstock's XDP program off the interfaces. Nobody of this name runs. Returns how
  * many there were; one that does not come off is logged. */
 int ps_use_stale_programs(const struct ps_conf *conf);
