@@ -40,4 +40,22 @@ server_wire echo 127.0.0.1 || fail "lo does not carry other traffic"
 stop_penstock
 ip -n "$NSS" -d link show lo | grep -q prog/xdp && fail "a program is left on lo"
 has_no_program || fail "a program is left on srv"
-pass "local and remote senders, 250 datagrams and 4,000 transactions"
+
+# Beside a port that no kernel has, as a VF is: what the host sends is served through lo alone, and
+# its kernel gets none of it.
+sed -i 's/^device = srv/device = net_ring0/' "$TMP/penstock.ini"
+rm -rf "$FEEDS"
+spawn penstock in_server_exec "$PENSTOCK" run -c "$TMP/penstock.ini" -- --no-pci --vdev net_ring0
+PENSTOCK_PID=$PID
+wait_for 20 serving_somehow || fail "penstock does not start on net_ring0 and lo"
+[ "$(info port0_path)" = pmd ] && [ "$(info port1_mode)" = "af_xdp generic copy" ] \
+	|| fail "the ports are $(info port0_path) and $(info port1_mode)"
+spawn kernel in_server_exec python3 "$NETNS_DIR/wire.py" receive 8001 4 60
+wait_for 5 in_server sh -c 'ss -lun | grep -q ":8001 "' || fail "no socket on port 8001"
+KERNEL=$PID
+server_wire send $SERVER_ADDR 8001 60
+feed_has udp 60
+wait "$KERNEL"
+[ "$(cat "$TMP/kernel.out")" = 0 ] || fail "the kernel got $(cat "$TMP/kernel.out") of the datagrams"
+stop_penstock
+pass "local and remote senders, 310 datagrams and 4,000 transactions; beside a port without a kernel too"
