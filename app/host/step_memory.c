@@ -125,12 +125,26 @@ has(uint64_t caps, unsigned int cap)
 	return caps >> cap & 1;
 }
 
+/* They take no privilege, and lock no memory. */
+static bool
+only_sockets(const struct ps_host *h)
+{
+	for (unsigned int i = 0; i < h->conf->n_ports; i++)
+		if (h->conf->port[i].path != PS_PATH_SOCKET)
+			return false;
+	return true;
+}
+
 void
 ps_step_memlock(struct ps_host *h)
 {
 	uint64_t need = 0;
 	struct rlimit limit;
 
+	if (only_sockets(h)) {
+		ps_row_add(h, PS_STEP_SKIP, "", "", "kernel sockets lock no memory");
+		return;
+	}
 	for (unsigned int i = 0; i < h->conf->n_ports; i++)
 		need += ps_port_memory(&h->conf->port[i]);
 	if (has(capabilities(), CAP_IPC_LOCK)) {
@@ -162,6 +176,10 @@ ps_step_privileges(struct ps_host *h)
 	const uint64_t caps = capabilities();
 	bool all = true;
 
+	if (only_sockets(h)) {
+		ps_row_add(h, PS_STEP_SKIP, "", "", "kernel sockets need none");
+		return;
+	}
 	for (unsigned int i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		if (has(caps, wanted[i].cap))
 			continue;

@@ -43,6 +43,17 @@ grep -q '^skip *driver *net_memif0 *EAL makes it' "$TMP/eal.txt" || fail "an EAL
 grep -q '^not *driver *0000:7f:1f.7 *there is no such PCI device' "$TMP/eal.txt" || fail "a PCI device is missed by nobody"
 grep -q '^skip *vfio .*no port needs vfio-pci' "$TMP/eal.txt" || fail "path = af_xdp asks for vfio-pci"
 
+# Kernel sockets need no privileges, AF_XDP does.
+chmod 755 "$TMP"
+install -m 755 "$PENSTOCK" "$TMP/penstock"
+unprivileged() { in_server setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all --inh-caps=-all "$TMP/penstock" check -c "$1"; }
+write_conf "$TMP/af_xdp.ini"
+sed 's/^device = srv/&\npath = socket/' "$TMP/af_xdp.ini" >"$TMP/socket.ini"
+chmod 644 "$TMP/af_xdp.ini" "$TMP/socket.ini"
+unprivileged "$TMP/af_xdp.ini" | grep -q '^not *privileges *CAP_NET_RAW' || fail "AF_XDP without privileges is taken for ready"
+unprivileged "$TMP/socket.ini" >"$TMP/socket.txt"
+grep -q '^skip *privileges' "$TMP/socket.txt" && grep -q '^skip *memlock' "$TMP/socket.txt" || fail "kernel sockets are said to need privileges"
+
 # Its own advice makes it content.
 sed -n 's/^ *\* \(ip link\|ethtool\)/\1/p' "$TMP/check.txt" >"$TMP/advice.sh"
 in_server sh -e "$TMP/advice.sh" >/dev/null || fail "the advice cannot be followed"
