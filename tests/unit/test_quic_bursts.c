@@ -121,6 +121,77 @@ test_hello_in_a_burst(void)
 	raw_server_stop(&s);
 }
 
+static enum ps_sink_result (*sink_data)(
+	void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f);
+static uint64_t half_open; /* when the last bytes were delivered */
+
+static enum ps_sink_result
+look_and_take(void *ctx, const struct ps_peer *peer, struct ps_stream_frame *f)
+{
+	half_open = s.stats->half_open;
+	return sink_data(ctx, peer, f);
+}
+
+/* However many new clients stand before them in the burst. */
+static void
+test_established_first(void)
+{
+	static struct burst b;
+	struct raw_peer *p, *late[3];
+
+	raw_server_defaults(&s);
+	sink_data = s.config.sink.data;
+	s.config.sink.data = look_and_take;
+	raw_server_start(&s);
+	p = raw_established(&s);
+	half_open = 99;
+	for (int i = 0; i < 3; i++) {
+		uint8_t frame[PS_UDP_PAYLOAD_MAX];
+
+		late[i] = raw_peer_new(&s, NULL);
+		raw_hello(late[i]);
+		add(&b, late[i], PS_LEVEL_INITIAL, frame,
+			ps_frame_crypto_put(frame, sizeof(frame), 0,
+				late[i]->io.out[PS_LEVEL_INITIAL],
+				late[i]->io.out_len[PS_LEVEL_INITIAL]));
+	}
+	add(&b, p, PS_LEVEL_APP, "\x0b\x02\x01x", 4);
+	give(&b);
+	CU_ASSERT_EQUAL(s.delivered, 1);
+	CU_ASSERT_EQUAL(half_open, 0);
+	CU_ASSERT_EQUAL(s.stats->handshakes_started, 4);
+	raw_server_stop(&s);
+}
+
+/* What is coalesced with the Initial that begins a connection belongs to it. */
+static void
+test_hello_in_two_packets(void)
+{
+	uint8_t datagram[PS_UDP_PAYLOAD_MAX], frame[PS_UDP_PAYLOAD_MAX];
+	const uint8_t *hello;
+	struct raw_how how = {0};
+	size_t len, half, size;
+	struct raw_peer *p;
+
+	start();
+	p = raw_peer_new(&s, NULL);
+	raw_hello(p);
+	hello = p->io.out[PS_LEVEL_INITIAL];
+	len = p->io.out_len[PS_LEVEL_INITIAL];
+	half = len / 2;
+	size = raw_packet(p, PS_LEVEL_INITIAL, frame,
+		ps_frame_crypto_put(frame, sizeof(frame), 0, hello, half), &how, datagram);
+	how.pad_to = (uint16_t)(PS_UDP_PAYLOAD_MIN - size);
+	size += raw_packet(p, PS_LEVEL_INITIAL, frame,
+		ps_frame_crypto_put(frame, sizeof(frame), half, hello + half, len - half), &how,
+		datagram + size);
+	raw_send_bytes(p, datagram, size);
+	raw_pump(&s);
+	CU_ASSERT_EQUAL(s.stats->packets_rx, 2);
+	CU_ASSERT_EQUAL(p->tls_result, PS_TLS_DONE);
+	raw_server_stop(&s);
+}
+
 /* The same made-up id from two clients is two connections. */
 static void
 test_same_id_two_clients(void)
@@ -347,6 +418,8 @@ test_end_while_tls_works(void)
 static CU_TestInfo tests[] = {
 	{"a full burst", test_full_burst},
 	{"a ClientHello in a burst, and again", test_hello_in_a_burst},
+	{"the established first", test_established_first},
+	{"a ClientHello in two packets of a datagram", test_hello_in_two_packets},
 	{"the same id of two clients", test_same_id_two_clients},
 	{"packets out of place", test_packets_out_of_place},
 	{"bounds of frames and answers", test_bounds},

@@ -225,6 +225,21 @@ test_same(void)
 	CU_ASSERT_TRUE(compared > ROUNDS * 100);
 }
 
+/* RFC 9000 section 17.3.1: whatever the packet carries. */
+static void
+test_reserved_bits(void)
+{
+	for (uint8_t bits = 0x08; bits <= 0x18; bits += 8) {
+		struct raw_how how = {.first_byte_xor = bits};
+		struct raw_peer *p = begin(&s, 16, 8 << 20);
+
+		raw_send_how(p, PS_LEVEL_APP, "\x0b\x02\x01x", 4, &how);
+		CU_ASSERT_TRUE(raw_closed_with(p, false, PS_QUIC_PROTOCOL_VIOLATION, 0));
+		CU_ASSERT_EQUAL(s.delivered, 0);
+		raw_server_stop(&s);
+	}
+}
+
 /* -- acknowledgements -- */
 
 static void
@@ -393,6 +408,7 @@ test_ack_many(void)
 
 static CU_TestInfo tests[] = {
 	{"the straight path comes to the same", test_same},
+	{"reserved bits on the straight path", test_reserved_bits},
 	{"a second packet shortly before the ACK", test_ack_second_late},
 	{"an ACK is not late behind others", test_ack_behind_others},
 	{"entries of a connection before", test_ack_slot_reused},
