@@ -83,6 +83,9 @@ void ps_row_add(struct ps_host *h, enum ps_step_state state, const char *subject
 void ps_host_want(struct ps_host *h, enum ps_step_state state, const char *subject,
 	const struct ps_knob *k, const char *value, const char *why);
 
+/* Why a row of an interface with path = socket is SKIP. */
+#define PS_HOST_SOCKETS "kernel sockets take it as it is"
+
 /* How a port is driven, as far as the configuration tells. */
 bool ps_host_is_pci(const struct ps_conf_port *p);
 bool ps_host_is_interface(const struct ps_conf_port *p);

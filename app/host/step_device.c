@@ -387,7 +387,7 @@ ps_step_known(struct ps_host *h)
 
 		if (p->pf[0] != '\0')
 			look_at_known(h, p->pf, uses_of_pf(p));
-		if (ps_host_interface(p, ifname) != NULL)
+		if (p->path != PS_PATH_SOCKET && ps_host_interface(p, ifname) != NULL)
 			look_at_known(h, ifname,
 				p->layout == PS_LAYOUT_DEDICATED ? PS_USE_AF_XDP | PS_USE_UDP_RULES
 								 : PS_USE_AF_XDP);

@@ -19,6 +19,7 @@
 
 typedef void look_at(struct ps_host *h, const struct ps_conf_port *p, const char *ifname);
 
+/* Those whose queues are, or may be, ours. */
 static void
 each_interface(struct ps_host *h, look_at *look)
 {
@@ -26,9 +27,14 @@ each_interface(struct ps_host *h, look_at *look)
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < h->conf->n_ports; i++) {
-		if (ps_host_interface(&h->conf->port[i], ifname) == NULL)
+		const struct ps_conf_port *p = &h->conf->port[i];
+
+		if (ps_host_interface(p, ifname) == NULL)
 			continue;
-		look(h, &h->conf->port[i], ifname);
+		if (p->path == PS_PATH_SOCKET)
+			ps_row_add(h, PS_STEP_SKIP, ifname, "", PS_HOST_SOCKETS);
+		else
+			look(h, p, ifname);
 		n++;
 	}
 	if (n == 0)

@@ -236,6 +236,10 @@ ps_step_xdp(struct ps_host *h)
 			ps_row_add(h, PS_STEP_SKIP, ifname, "", "%s", e.text);
 			continue;
 		}
+		if (p->path == PS_PATH_SOCKET) {
+			ps_row_add(h, PS_STEP_SKIP, ifname, "", PS_HOST_SOCKETS);
+			continue;
+		}
 		look_at_program(h, &i);
 		look_at_sockets(h, p, &i);
 	}

@@ -53,6 +53,10 @@ chmod 644 "$TMP/af_xdp.ini" "$TMP/socket.ini"
 unprivileged "$TMP/af_xdp.ini" | grep -q '^not *privileges *CAP_NET_RAW' || fail "AF_XDP without privileges is taken for ready"
 unprivileged "$TMP/socket.ini" >"$TMP/socket.txt"
 grep -q '^skip *privileges' "$TMP/socket.txt" && grep -q '^skip *memlock' "$TMP/socket.txt" || fail "kernel sockets are said to need privileges"
+# Nor are the interface's queues theirs: nothing of it is to be changed.
+for step in offloads channels rings rss xdp; do
+	grep -q "^skip *$step *srv *kernel sockets" "$TMP/socket.txt" || fail "kernel sockets: no row $step that is skipped"
+done
 
 # Its own advice makes it content.
 sed -n 's/^ *\* \(ip link\|ethtool\)/\1/p' "$TMP/check.txt" >"$TMP/advice.sh"
