@@ -64,6 +64,12 @@ ps_host_interface(const struct ps_conf_port *p, char ifname[16])
 }
 
 bool
+ps_host_is_loopback(const struct ps_conf_port *p)
+{
+	return strcmp(p->device, "lo") == 0;
+}
+
+bool
 ps_host_is_eal(const struct ps_conf_port *p)
 {
 	return (strncmp(p->device, "net_", 4) == 0 || strncmp(p->device, "eth_", 4) == 0) &&

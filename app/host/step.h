@@ -92,6 +92,8 @@ bool ps_host_is_interface(const struct ps_conf_port *p);
 /* The interface by which its frames come: the port's own, or, where the path goes through the
  * kernel, that of its PCI device; returns ifname, or NULL when there is none. */
 char *ps_host_interface(const struct ps_conf_port *p, char ifname[16]);
+/* Served for the host's own programs, in generic mode. */
+bool ps_host_is_loopback(const struct ps_conf_port *p);
 /* A device of EAL, made by the arguments behind --: nothing of it is seen from here. */
 bool ps_host_is_eal(const struct ps_conf_port *p);
 /* The PCI device is, or is to be, left with its kernel driver: by the port's path, or mlx5. */

@@ -138,7 +138,10 @@ look_mtu(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 	int rc = ps_iface_get(ifname, &i, &e);
 
 	snprintf(remedy, sizeof(remedy), "ip link set dev %.15s mtu 1500", ifname);
-	if (rc == 0 && i.mtu >= MTU_MIN && i.mtu <= MTU_MAX)
+	if (rc == 0 && ps_host_is_loopback(p))
+		ps_row_add(h, PS_STEP_OK, ifname, "",
+			"%u, which stays: what does not fit into a buffer is dropped", i.mtu);
+	else if (rc == 0 && i.mtu >= MTU_MIN && i.mtu <= MTU_MAX)
 		ps_row_add(h, PS_STEP_OK, ifname, "", "%u", i.mtu);
 	else if (rc == 0 && is_pf && i.mtu > MTU_MAX)
 		ps_row_add(h, PS_STEP_PARTIAL, ifname, remedy,
@@ -163,6 +166,7 @@ static const struct {
 	const char *name;
 	enum ps_step_state state;
 	const char *why;
+	bool on_lo; /* there only, and no other there */
 } offloads[] = {
 	{"rx-lro", PS_STEP_NOT, "merged frames do not reach XDP as they were sent"},
 	{"rx-gro-hw", PS_STEP_NOT, "merged frames do not reach XDP as they were sent"},
@@ -170,6 +174,7 @@ static const struct {
 	{"rx-gro-list", PS_STEP_NOT, "QUIC datagrams would be merged"},
 	{"tx-gre-segmentation", PS_STEP_PARTIAL, "GRE frames of the kernel leave unfinished beside XDP"},
 	{"tx-gre-csum-segmentation", PS_STEP_PARTIAL, "GRE frames of the kernel leave unfinished beside XDP"},
+	{"tx-udp-segmentation", PS_STEP_PARTIAL, "several datagrams of a client would come as one, and be dropped", true},
 };
 /* clang-format on */
 
@@ -181,11 +186,11 @@ look_offloads(struct ps_host *h, const struct ps_conf_port *p, const char *ifnam
 	struct ps_err e;
 	char subject[64];
 
-	(void)p;
 	for (unsigned int i = 0; i < sizeof(offloads) / sizeof(offloads[0]); i++) {
 		struct ps_knob k;
 
-		if (ps_feature_get(ifname, offloads[i].name, &f, &e) < 0 || !f.active)
+		if (offloads[i].on_lo != ps_host_is_loopback(p) ||
+			ps_feature_get(ifname, offloads[i].name, &f, &e) < 0 || !f.active)
 			continue;
 		wrong++;
 		snprintf(subject, sizeof(subject), "feature.%s", offloads[i].name);

@@ -24,6 +24,22 @@ static const struct {
 		"workers would fault on their own memory from time to time"},
 };
 
+/* Answers that leave by lo come in again from there, with an address of this host as source. */
+static void
+look_at_loopback(struct ps_host *h)
+{
+	static const char name[] = "net/ipv4/conf/lo/accept_local";
+	const struct ps_knob k = {
+		.kind = "file", .target = "/proc/sys/net/ipv4/conf/lo/accept_local"};
+	int64_t all = 0;
+
+	ps_text_number("/proc/sys/net/ipv4/conf/all/accept_local", &all);
+	if (all != 0)
+		ps_row_add(h, PS_STEP_OK, name, "", "on for all interfaces");
+	else
+		ps_host_want(h, PS_STEP_NOT, name, &k, "1", "the kernel would drop answers on lo");
+}
+
 void
 ps_step_sysctl(struct ps_host *h)
 {
@@ -38,6 +54,10 @@ ps_step_sysctl(struct ps_host *h)
 			ps_row_add(h, PS_STEP_SKIP, sysctls[i].name, "",
 				"not in this kernel or network namespace");
 	}
+	for (unsigned int i = 0; i < h->conf->n_ports; i++)
+		if (ps_host_is_loopback(&h->conf->port[i]) &&
+			h->conf->port[i].path != PS_PATH_SOCKET)
+			look_at_loopback(h);
 }
 
 /* -- sockets -- */

@@ -17,6 +17,14 @@ device = lo
 CONF
 
 refused 1 "port here" "sysctl net.ipv4.conf.lo.accept_local=1" -- -- --no-pci
+# check says so too, with the command, and asks nothing of lo that its other traffic would suffer from.
+in_server "$PENSTOCK" check -c "$TMP/penstock.ini" >"$TMP/check.txt"
+grep -q '^not *sysctl *net/ipv4/conf/lo/accept_local' "$TMP/check.txt" || fail "check does not ask for accept_local"
+grep -q '^ok *mtu *lo' "$TMP/check.txt" || fail "check would have another MTU on lo"
+sed -n 's/^ *\* \(.*[ .]lo[ .].*\)/\1/p' "$TMP/check.txt" >"$TMP/advice.sh"
+grep -q 'tx-udp-segmentation off' "$TMP/advice.sh" || fail "check does not name segmentation on lo"
+in_server sh -e "$TMP/advice.sh" >/dev/null || fail "the advice cannot be followed: $(cat "$TMP/advice.sh")"
+in_server "$PENSTOCK" check -c "$TMP/penstock.ini" | grep -E '^(not|partial) .* (lo |net/ipv4)' && fail "check asks for more on lo"
 in_server sysctl -q -w net.ipv4.conf.lo.accept_local=1 || skip "sysctl net.ipv4.conf.lo.accept_local fails here"
 start_penstock "$TMP/penstock.ini" -- --no-pci
 [ "$(info port0_mode)" = "af_xdp driver copy" ] || fail "the first port is $(info port0_mode)"
