@@ -53,7 +53,7 @@ ps_lcores_choose(struct ps_lcores *l, const char *list, struct ps_err *e)
 		if (CPU_ISSET(i, &missing))
 			return ps_fail(e, ENODEV,
 				"lcore %d does not exist or is not this process's; choose among "
-				"%s with -l",
+				"%s, in lcores of [penstock] or with -l",
 				i, have);
 	if (CPU_COUNT(&chosen) > PS_WORKERS_MAX)
 		return ps_fail(e, EINVAL, "-l %s: more than %d workers; choose fewer", list,

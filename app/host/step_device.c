@@ -130,6 +130,10 @@ want_count(struct ps_host *h, const struct ps_conf_port *p)
 		"/sys/class/net/%.15s/device/sriov_drivers_autoprobe", p->pf);
 	snprintf(count.target, sizeof(count.target), "/sys/class/net/%.15s/device/sriov_numvfs",
 		p->pf);
+	if (!ps_text_existsf("/sys/class/net/%s", p->pf)) {
+		ps_row_add(h, PS_STEP_SKIP, p->pf, "", "seen once it is there");
+		return;
+	}
 	if (!ps_text_number(count.target, &now)) {
 		ps_row_add(h, PS_STEP_NOT, p->pf, "turn SR-IOV on in the firmware's setup",
 			"it has no virtual functions (SR-IOV)");

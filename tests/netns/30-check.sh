@@ -58,6 +58,12 @@ for step in offloads channels rings rss xdp; do
 	grep -q "^skip *$step *srv *kernel sockets" "$TMP/socket.txt" || fail "kernel sockets: no row $step that is skipped"
 done
 
+# Of a physical function that is not there, only that is said.
+sed '/^device = net_memif0/a pf = nosuch0' "$TMP/eal.ini" >"$TMP/pf.ini"
+host check -c "$TMP/pf.ini" >"$TMP/pf.txt"
+grep -q '^not *driver *nosuch0 *there is no such interface' "$TMP/pf.txt" || fail "a missing PF is not named"
+grep -q '^not *vf ' "$TMP/pf.txt" && fail "SR-IOV is asked of a PF that is not there"
+
 # Its own advice makes it content.
 sed -n 's/^ *\* \(ip link\|ethtool\)/\1/p' "$TMP/check.txt" >"$TMP/advice.sh"
 in_server sh -e "$TMP/advice.sh" >/dev/null || fail "the advice cannot be followed"
