@@ -353,16 +353,18 @@ static uint64_t
 pass_silent_stream(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 {
 	uint64_t due = c->done_base_ns + q->cfg.stream_deadline_ms * PS_MS_NS;
+	uint64_t id = c->done_base << 2 | (q->cfg.server ? 2 : 3);
 
 	if (c->done_base + DONE_BITS > c->streams_granted)
 		return PS_NEVER;
 	if (due > now_ns)
 		return due;
-	if (stream_find(q, c, c->done_base << 2 | (q->cfg.server ? 2 : 3)) != NULL)
+	if (stream_find(q, c, id) != NULL)
 		return PS_NEVER; /* its own deadline ends it */
 	ps_drop(q->drops, PS_DROP_QUIC_STREAM_LATE);
 	c->data_granted += q->cfg.stream_bytes;
 	c->send_max_data = true;
+	stream_stop(q, c, id); /* or the peer would take what it sends later for delivered */
 	stream_finish(q, c, c->done_base, now_ns);
 	return PS_NEVER;
 }

@@ -551,6 +551,8 @@ test_stream_never_begun(void)
 	CU_ASSERT_EQUAL(s.delivered, 1023);
 	raw_run(&s, 3 * PS_SEC_NS);
 	CU_ASSERT_TRUE(raw_last(p, PS_FRAME_MAX_STREAMS_UNI)->f.limit.max > 1024);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(raw_last(p, PS_FRAME_STOP_SENDING)); /* the peer is told */
+	CU_ASSERT_EQUAL(raw_last(p, PS_FRAME_STOP_SENDING)->f.reset.id, 2);
 	raw_send_stream(p, 2, 0, 10, true);
 	CU_ASSERT_EQUAL(drops(PS_DROP_QUIC_STREAM_DONE), 1);
 	raw_send_stream(p, 1024 << 2 | 2, 0, 10, true);
