@@ -415,6 +415,28 @@ test_end_while_tls_works(void)
 	raw_server_stop(&s);
 }
 
+/* A connection ends while it waits to send, and another one takes its place before that came. */
+static void
+test_place_reused_in_the_queue(void)
+{
+	struct raw_peer *p;
+
+	raw_server_defaults(&s);
+	s.limits.conns = s.limits.handshakes = 1;
+	raw_server_start(&s);
+	raw_established(&s);
+	ps_quic_close(s.q, s.id, 1, "", s.now_ns);
+	s.now_ns += 10 * PS_SEC_NS;
+	s.next_ns = ps_quic_service(s.q, s.now_ns);
+	CU_ASSERT_EQUAL(s.stats->conns_open, 0);
+	p = raw_established(&s);
+	raw_send_stream(p, 2, 0, 10, true);
+	raw_run(&s, 30 * PS_MS_NS);
+	CU_ASSERT_EQUAL(s.delivered, 1);
+	CU_ASSERT_EQUAL(raw_count(p, PS_FRAME_ACK), 1);
+	raw_server_stop(&s);
+}
+
 static CU_TestInfo tests[] = {
 	{"a full burst", test_full_burst},
 	{"a ClientHello in a burst, and again", test_hello_in_a_burst},
@@ -424,6 +446,7 @@ static CU_TestInfo tests[] = {
 	{"packets out of place", test_packets_out_of_place},
 	{"bounds of frames and answers", test_bounds},
 	{"the queue of stateless answers", test_answers_full},
+	{"a place is used again while it waits to send", test_place_reused_in_the_queue},
 	{"loss by packet threshold", test_loss_by_packet_threshold},
 	{"loss by time", test_loss_by_time},
 	{"TLS on its thread", test_threaded_tls},
