@@ -185,65 +185,82 @@ new_half_open(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_p
 	return c;
 }
 
+/* What an Initial says about who sent it. */
+struct claim {
+	struct ps_cid dcid, odcid;
+	enum ps_token_kind token; /* 0: none that holds */
+	bool forged;              /* a Retry token that we did not make for it, or too old */
+};
+
+/* Before anything is decrypted; false when it was dropped or answered. */
+static bool
+admit(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_hdr *h, struct claim *k,
+	uint64_t now_ns)
+{
+	if (dg->len < PS_UDP_PAYLOAD_MIN || h->dcid_len < 8) { /* RFC 9000 sections 14.1, 7.2 */
+		ps_drop(q->drops, dg->len < PS_UDP_PAYLOAD_MIN ? PS_DROP_QUIC_INITIAL_SMALL
+							       : PS_DROP_QUIC_CID_LENGTH);
+		return false;
+	}
+	if (late(q, dg, h, now_ns)) {
+		ps_drop(q->drops, PS_DROP_QUIC_NO_KEY); /* they are discarded */
+		return false;
+	}
+	cid_set(&k->dcid, h->dcid, h->dcid_len);
+	k->token = ps_token_claims(h->token, h->token_len);
+	k->forged = false;
+	if (k->token != 0 && !ps_token_check(q->protect_long, h->token, h->token_len, &dg->flow,
+				     &k->dcid, now_ns, &k->odcid)) {
+		/* section 8.1.3: what is no Retry token is as good as none */
+		k->forged = k->token == PS_TOKEN_RETRY;
+		k->token = 0;
+	}
+	retry_update(q, now_ns);
+	if (k->token == 0 && !k->forged && q->stats.retry_on) {
+		send_retry(q, dg, h, now_ns);
+		return false;
+	}
+	if (!k->forged && !begin_allowed(q, now_ns)) {
+		ps_drop(q->drops, PS_DROP_QUIC_RATE);
+		q->stats.rate_limited++;
+		return false;
+	}
+	if (k->token != PS_TOKEN_RETRY)
+		k->odcid = k->dcid;
+	return true;
+}
+
+/* Keys of the Initial level are not wiped: everybody who sees the packet can make them. */
 struct conn *
 initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h, uint8_t *pkt,
 	uint64_t now_ns)
 {
-	struct ps_cid dcid, odcid;
-	struct ps_pkt_key rx = {0}, tx = {0};
-	enum ps_token_kind token;
-	bool forged = false;
-	struct conn *c = NULL;
+	struct ps_pkt_key rx, tx;
+	struct claim k;
+	struct conn *c;
 	uint8_t *text;
 	size_t len;
 	uint64_t pn;
 
-	if (dg->len < PS_UDP_PAYLOAD_MIN || h->dcid_len < 8) { /* RFC 9000 sections 14.1, 7.2 */
-		ps_drop(q->drops, dg->len < PS_UDP_PAYLOAD_MIN ? PS_DROP_QUIC_INITIAL_SMALL
-							       : PS_DROP_QUIC_CID_LENGTH);
+	if (!admit(q, dg, h, &k, now_ns))
 		return NULL;
-	}
-	if (late(q, dg, h, now_ns)) {
-		ps_drop(q->drops, PS_DROP_QUIC_NO_KEY); /* they are discarded */
-		return NULL;
-	}
-	cid_set(&dcid, h->dcid, h->dcid_len);
-	token = ps_token_claims(h->token, h->token_len);
-	if (token != 0 && !ps_token_check(q->protect_long, h->token, h->token_len, &dg->flow, &dcid,
-				  now_ns, &odcid)) {
-		/* section 8.1.3: what is no Retry token is as good as none */
-		forged = token == PS_TOKEN_RETRY;
-		token = 0;
-	}
-	retry_update(q, now_ns);
-	if (token == 0 && !forged && q->stats.retry_on) {
-		send_retry(q, dg, h, now_ns);
-		return NULL;
-	}
-	if (!forged && !begin_allowed(q, now_ns)) {
-		ps_drop(q->drops, PS_DROP_QUIC_RATE);
-		q->stats.rate_limited++;
-		return NULL;
-	}
-	if (token != PS_TOKEN_RETRY)
-		odcid = dcid;
-	ps_initial_keys(&rx, &tx, dcid.id, dcid.len);
+	ps_initial_keys(&rx, &tx, k.dcid.id, k.dcid.len);
 	text = packet_open(q, &rx, 0, pkt, h, &pn, &len);
 	if (text == NULL) {
 		ps_drop(q->drops, PS_DROP_QUIC_DECRYPT);
-		goto wipe;
+		return NULL;
 	}
-	if (forged) { /* section 8.1.2 */
+	if (k.forged) { /* section 8.1.2 */
 		ps_drop(q->drops, PS_DROP_QUIC_TOKEN);
 		send_close(q, dg, h, &tx, PS_QUIC_INVALID_TOKEN);
-		goto wipe;
+		return NULL;
 	}
-	c = new_half_open(q, dg, h, &odcid, token, now_ns);
+	c = new_half_open(q, dg, h, &k.odcid, k.token, now_ns);
 	if (c == NULL) {
 		ps_drop(q->drops, PS_DROP_QUIC_HS_FULL);
 		q->stats.refused++;
 		send_close(q, dg, h, &tx, PS_QUIC_CONNECTION_REFUSED);
-		goto wipe;
+		return NULL;
 	}
 	q->handshakes[c->handshake].rx[PS_LEVEL_INITIAL] = rx;
 	q->handshakes[c->handshake].tx[PS_LEVEL_INITIAL] = tx;
@@ -251,8 +268,5 @@ initial_receive(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_h
 	q->packet.id = 0;
 	packet_verified(q, c, PS_LEVEL_INITIAL, h, pkt, pn, text, len, now_ns);
 	handshake_input(q, c, now_ns);
-wipe:
-	ps_pkt_key_wipe(&rx);
-	ps_pkt_key_wipe(&tx);
 	return c;
 }
