@@ -243,6 +243,9 @@ struct conn {
 	uint64_t streams_finished; /* count */
 	uint64_t data_received, data_granted; /* connection flow control, bytes */
 	uint64_t credit_due_ns;               /* credit was refused: try again then */
+	uint64_t done_base_ns;                /* when done_base last moved */
+	uint32_t streams_open;
+	bool send_max_streams, send_max_data;
 	struct space app;
 
 	uint64_t idle_ns;     /* effective timeout, 0: none */
@@ -259,11 +262,9 @@ struct conn {
 	uint8_t rx_secret[PS_HASH_MAX], tx_secret[PS_HASH_MAX]; /* of rx_next and tx */
 
 	/* receive streams */
-	uint64_t done_base_ns;               /* when done_base last moved */
 	uint64_t done[DONE_BITS / 64];       /* ring of bits from done_base on */
 	uint32_t streams_head, streams_tail; /* open ones, oldest first */
-	uint32_t streams_open;
-	bool send_max_streams, send_max_data, send_handshake_done;
+	bool send_handshake_done;
 	uint8_t n_stop;
 	uint64_t stop[STOP_MAX]; /* streams given up: STOP_SENDING is due */
 

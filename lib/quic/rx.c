@@ -414,6 +414,8 @@ short_admit(struct ps_quic *q, struct burst *b, struct short_packet *s, uint64_t
 		return false;
 	}
 	ps_hp_prefetch(q->protect, &c->rx);
+	__builtin_prefetch(&c->done[c->done_base % DONE_BITS / 64]);
+	__builtin_prefetch(&c->peer);
 	return true;
 }
 
