@@ -75,6 +75,7 @@ try_undo(const struct ps_conf *conf, uint64_t deadline_ns)
 		ps_state_close(&s);
 		return true;
 	}
+	syslog(LOG_WARNING, "undo: %s was not confirmed in time", conf->name);
 	clear(conf);
 	s.undo_ns = 0;
 	/* What is gone is for fini; to try it again each time would not bring it back. */
@@ -101,7 +102,6 @@ static void __attribute__((noreturn)) run_timer(const struct ps_conf *conf, uint
 		_exit(1);
 	openlog("penstock", LOG_PID, LOG_DAEMON);
 	sleep_until(deadline_ns);
-	syslog(LOG_WARNING, "undo: %s was not confirmed in time", conf->name);
 	while (!try_undo(conf, deadline_ns))
 		sleep(RETRY_S);
 	_exit(0);
