@@ -8,9 +8,11 @@
 
 #define PACKET_THRESHOLD 3
 #define INITIAL_RTT_NS   (333 * PS_MS_NS)
-#define PTO_SHIFT_MAX    6                /* back-off stops growing at 64 times */
-#define HURRY_NS         (100 * PS_MS_NS) /* between two flights sent again on a client's word */
-#define PROBE_FRAMES     8 /* frames of the oldest packets that a probe sends again */
+/* A round trip is the peer's to make look long, and idle and closing times are multiples of it. */
+#define PTO_MAX_NS    (10 * PS_SEC_NS)
+#define PTO_SHIFT_MAX 6                /* back-off stops growing at 64 times */
+#define HURRY_NS      (100 * PS_MS_NS) /* between two flights sent again on a client's word */
+#define PROBE_FRAMES  8                /* frames of the oldest packets that a probe sends again */
 
 void
 space_init(struct space *s, struct sent *ring, uint32_t entries)
@@ -53,8 +55,10 @@ rtt_sample(struct rtt *r, uint64_t sample_ns, uint64_t ack_delay_ns)
 uint64_t
 pto_ns(const struct conn *c, enum ps_level level)
 {
-	return c->rtt.smoothed_ns + max_u64(4 * c->rtt.variation_ns, GRANULARITY_NS) +
-	       (level == PS_LEVEL_APP ? c->peer_ack_delay_ns : 0);
+	uint64_t pto = c->rtt.smoothed_ns + max_u64(4 * c->rtt.variation_ns, GRANULARITY_NS) +
+		       (level == PS_LEVEL_APP ? c->peer_ack_delay_ns : 0);
+
+	return min_u64(pto, PTO_MAX_NS);
 }
 
 static uint64_t

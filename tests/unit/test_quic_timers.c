@@ -64,6 +64,29 @@ test_idle_timeout(void)
 	}
 }
 
+/* A peer that answers ever later makes round trips look as long as it likes; its place is given to
+ * others all the same. Three probe timeouts are in the idle timeout, RFC 9000 section 10.1. */
+static void
+test_late_answers_hold_no_place(void)
+{
+	struct raw_peer *p;
+
+	raw_server_defaults(&s);
+	s.config.idle_timeout_ms = 5000;
+	raw_server_start(&s);
+	p = raw_peer_new(&s, NULL);
+	CU_ASSERT_TRUE_FATAL(raw_handshake(p));
+	for (int i = 0; i < 12; i++) { /* HANDSHAKE_DONE is under way meanwhile */
+		raw_run(&s, 2 * PS_SEC_NS);
+		ping(p);
+	}
+	CU_ASSERT_EQUAL_FATAL(s.closed, 0);
+	raw_send(p, PS_LEVEL_APP, "\x02\0\0\0\0", 5); /* the first packet, and no later one */
+	raw_run(&s, 60 * PS_SEC_NS);
+	CU_ASSERT_EQUAL(s.stats->closed_idle, 1);
+	raw_server_stop(&s);
+}
+
 /* What we send restarts it too, when it is the first that asks for an answer since the last one:
  * credit that comes when there is room again, 3 s after the last packet. */
 static void
@@ -373,6 +396,7 @@ test_slots_come_back(void)
 
 static CU_TestInfo tests[] = {
 	{"idle timeout, the lesser of both", test_idle_timeout},
+	{"late answers hold no place", test_late_answers_hold_no_place},
 	{"what we send restarts the idle timeout", test_idle_restarts_on_sending},
 	{"draining is silent, then the slot is new", test_draining},
 	{"closing answers less and less", test_closing_backs_off},
