@@ -2,18 +2,23 @@
 // Copyright (c) 2026 The Penstock authors
 
 /* A kernel module for the test machine alone, and as such under the kernel's licence, unlike the
- * rest of the project. A network port whose receive rules act, which no emulated one has:
+ * rest of the project. A network port whose receive rules act, which no emulated one has.
  *
- *   labwire  the cable's other end
- *   labpf    the port as the kernel has it: queues, ntuple rules (ethtool -N) for UDP over IPv4 and
- *            for Ethernet, which send to a queue or drop, and with rss=1 an indirection table and
- * RSS contexts (ethtool -X); without, what no rule takes goes to queue 0 labvf    the port's
- * virtual function 0, which left the kernel: packet sockets get its frames, and the kernel's stack
- * does not. Once it has the port's address (ip link set labpf vf 0 mac), frames to that come in by
- * both, whatever the rules say.
+ * labwire: the cable's other end.
+ *
+ * labpf: the port as the kernel has it, with queues, ntuple rules (ethtool -N) for UDP over IPv4
+ * and for Ethernet, which send to a queue or drop, and with rss=1 an indirection table and RSS
+ * contexts (ethtool -X). Without rss=1, what no rule takes goes to queue 0.
+ *
+ * labvf: the port's virtual function 0, which left the kernel: packet sockets get its frames, and
+ * the kernel's stack does not. Once it has the port's address (ip link set labpf vf 0 mac), frames
+ * to that come in by both, whatever the rules say.
  *
  * As with i40e, rules are lost when ntuple is turned off. A new address resets the port, and they
- * are lost with it. Written for Linux 6.12. */
+ * are lost with it. Written for Linux 6.12.
+ *
+ * In one file although it is long: it is built in the machine's kernel tree as a module of one
+ * source, and rules, frames and ethtool all work on the one struct port below. */
 
 #include <linux/device.h>
 #include <linux/etherdevice.h>
