@@ -265,6 +265,16 @@ kind_of(const struct ps_knob *k)
 	return NULL;
 }
 
+struct ps_knob
+ps_knob_setting(const char *ifname, const char *key)
+{
+	struct ps_knob k = {.kind = "setting"};
+
+	snprintf(k.target, sizeof(k.target), "%.15s", ifname);
+	snprintf(k.key, sizeof(k.key), "%s", key);
+	return k;
+}
+
 int
 ps_knob_get(const struct ps_knob *k, char value[PS_KNOB_VALUE])
 {

@@ -29,6 +29,8 @@ struct ps_knob {
 	char target[192], key[64];
 };
 
+/* A setting of an interface, as drivers-glue/settings.h names it. */
+struct ps_knob ps_knob_setting(const char *ifname, const char *key);
 /* -EOPNOTSUPP: there is no such setting here. */
 int ps_knob_get(const struct ps_knob *k, char value[PS_KNOB_VALUE]);
 /* Reads it back: what is accepted without effect fails, with one line in e. */

@@ -19,16 +19,6 @@
 /* Each is a row and an entry of the state file. */
 #define RULES_MAX 256
 
-static struct ps_knob
-setting(const char *ifname, const char *key)
-{
-	struct ps_knob k = {.kind = "setting"};
-
-	snprintf(k.target, sizeof(k.target), "%.15s", ifname);
-	snprintf(k.key, sizeof(k.key), "%s", key);
-	return k;
-}
-
 static struct ps_queues
 queues_of(const struct ps_conf_port *p)
 {
@@ -40,7 +30,7 @@ queues_of(const struct ps_conf_port *p)
 void
 ps_look_dedicated_ntuple(struct ps_host *h, const char *ifname)
 {
-	const struct ps_knob k = setting(ifname, "feature.rx-ntuple-filter");
+	const struct ps_knob k = ps_knob_setting(ifname, "feature.rx-ntuple-filter");
 	struct ps_ntuple_table t = {0};
 	struct ps_feature f = {0};
 	struct ps_err e;
@@ -79,7 +69,7 @@ static void
 look_table(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 {
 	static struct ps_rss rss;
-	const struct ps_knob k = setting(ifname, "rss");
+	const struct ps_knob k = ps_knob_setting(ifname, "rss");
 	const struct ps_queues ours = queues_of(p);
 	uint32_t total = planned_total(p, ifname);
 	char value[64], queues[PS_QUEUES_TEXT];
@@ -117,7 +107,7 @@ look_context(struct ps_host *h, const struct ps_conf_port *p, const char *ifname
 	int rc = ps_rss_context_find(ifname, ours, &id, &e);
 
 	snprintf(key, sizeof(key), "context.%u+%u", ours.first, ours.n);
-	k = setting(ifname, key);
+	k = ps_knob_setting(ifname, key);
 	if (rc == 0)
 		ps_row_add(h, PS_STEP_OK, ifname, "", "RSS context %u spreads over ours", id);
 	else if (rc == -EOPNOTSUPP)
@@ -158,7 +148,7 @@ look_rule(struct ps_host *h, const char *ifname, const struct rules *r, uint32_t
 
 	ps_dedicated_key(addr_be, rule.dport_be, key);
 	snprintf(subject, sizeof(subject), "%.15s %s", ifname, key + strlen("udp4."));
-	k = setting(ifname, key);
+	k = ps_knob_setting(ifname, key);
 	if (ps_ntuple_match(r->all, r->n, &rule, r->quirk, &of) == NULL) {
 		ps_host_want(h, PS_STEP_NOT, subject, &k, r->fate,
 			"without a rule its packets go to the kernel");

@@ -64,16 +64,6 @@ each_link(struct ps_host *h, look_at *look)
 		ps_row_add(h, PS_STEP_SKIP, "", "", "no port is or has a network interface");
 }
 
-static struct ps_knob
-setting(const char *ifname, const char *key)
-{
-	struct ps_knob k = {.kind = "setting"};
-
-	snprintf(k.target, sizeof(k.target), "%.15s", ifname);
-	snprintf(k.key, sizeof(k.key), "%s", key);
-	return k;
-}
-
 /* -- link, stacked, mtu -- */
 
 static void
@@ -130,7 +120,7 @@ ps_step_stacked(struct ps_host *h)
 static void
 look_mtu(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 {
-	const struct ps_knob k = setting(ifname, "mtu");
+	const struct ps_knob k = ps_knob_setting(ifname, "mtu");
 	const bool is_pf = strcmp(ifname, p->pf) == 0;
 	char remedy[64];
 	struct ps_iface i;
@@ -194,7 +184,7 @@ look_offloads(struct ps_host *h, const struct ps_conf_port *p, const char *ifnam
 			continue;
 		wrong++;
 		snprintf(subject, sizeof(subject), "feature.%s", offloads[i].name);
-		k = setting(ifname, subject);
+		k = ps_knob_setting(ifname, subject);
 		snprintf(subject, sizeof(subject), "%.15s %s", ifname, offloads[i].name);
 		if (f.changeable)
 			ps_host_want(h, offloads[i].state, subject, &k, "off", offloads[i].why);
@@ -227,7 +217,7 @@ static void
 want_number(struct ps_host *h, enum ps_step_state state, const char *ifname, const char *key,
 	const char *name, uint32_t n, const char *why)
 {
-	const struct ps_knob k = setting(ifname, key);
+	const struct ps_knob k = ps_knob_setting(ifname, key);
 	char now[PS_KNOB_VALUE], value[256] = "", subject[64], *rest = now, *word;
 	size_t used = 0, len = strlen(name);
 
@@ -320,7 +310,7 @@ ps_step_rings(struct ps_host *h)
 static void
 look_table(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 {
-	const struct ps_knob k = setting(ifname, "rss");
+	const struct ps_knob k = ps_knob_setting(ifname, "rss");
 	static char now[PS_KNOB_VALUE], even[PS_KNOB_VALUE];
 	char *table;
 
@@ -340,7 +330,7 @@ look_table(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 static void
 look_rss(struct ps_host *h, const struct ps_conf_port *p, const char *ifname)
 {
-	const struct ps_knob k = setting(ifname, "flow-hash-udp4");
+	const struct ps_knob k = ps_knob_setting(ifname, "flow-hash-udp4");
 
 	if (p->layout == PS_LAYOUT_DEDICATED)
 		ps_look_dedicated_rss(h, p, ifname);
@@ -382,7 +372,7 @@ ps_step_ntuple(struct ps_host *h)
 		if (!ps_host_shares_mac(p))
 			continue;
 		any = true;
-		k = setting(p->pf, "feature.rx-ntuple-filter");
+		k = ps_knob_setting(p->pf, "feature.rx-ntuple-filter");
 		ps_host_want(h, PS_STEP_NOT, p->pf, &k, "on",
 			"VF and PF share an address: rules keep the kernel from answering too");
 	}
