@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
+#include "cunit_run.h"
 #include "ps_b58.h"
 #include "ps_be.h"
 #include "ps_drops.h"
@@ -8,7 +9,6 @@
 #include "ps_json.h"
 #include "ps_spsc.h"
 
-#include <CUnit/Basic.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -234,9 +234,5 @@ main(void)
 	};
 	CU_SuiteInfo suites[] = {{.pName = "base", .pTests = tests}, CU_SUITE_INFO_NULL};
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	return CU_get_number_of_failures() != 0;
+	return cunit_run(suites);
 }

@@ -4,11 +4,11 @@
 /* Settings of a kernel's interface that somebody changes while the port runs, with a made interface
  * and a made clock: seen within two periods of the watch, and taken back. */
 
-#include <CUnit/Basic.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "baseline.h"
 #include "ps_time.h"
 #include "watch.h"
@@ -180,13 +180,6 @@ main(void)
 	};
 	CU_SuiteInfo suites[] = {
 		{.pName = "baseline", .pTests = (CU_TestInfo *)tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -4,12 +4,12 @@
 /* What the bridge decides without a network: duplicates, whose turn it is, what a feed may release,
  * and the table of stakes. */
 
-#include <CUnit/Basic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cunit_run.h"
 #include "ps_b58.h"
 #include "queue.h"
 #include "seen.h"
@@ -377,9 +377,5 @@ main(void)
 		CU_SUITE_INFO_NULL,
 	};
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	return CU_get_number_of_failures() != 0;
+	return cunit_run(suites);
 }

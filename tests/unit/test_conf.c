@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
+#include "cunit_run.h"
 #include "conf.h"
 
 #include <arpa/inet.h>
@@ -9,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <CUnit/Basic.h>
 
 #define GOOD                                                                                       \
 	"; a comment\n[penstock]\nname = lab\nidle = sleep ; and why\n\n"                          \
@@ -354,13 +353,6 @@ main(void)
 		{"conf", NULL, NULL, NULL, NULL, tests},
 		CU_SUITE_INFO_NULL,
 	};
-	unsigned int failed;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed != 0;
+	return cunit_run(suites);
 }

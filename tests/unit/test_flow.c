@@ -4,7 +4,6 @@
 /* The life of rules against a driver made of a few variables. What real drivers do is played by
  * the personas of tests/glue. */
 
-#include <CUnit/Basic.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +12,7 @@
 
 #include <rte_errno.h>
 
+#include "cunit_run.h"
 #include "flow.h"
 #include "ps_time.h"
 
@@ -529,13 +529,6 @@ main(void)
 	};
 	CU_SuiteInfo suites[] = {
 		{.pName = "flow", .pTests = (CU_TestInfo *)tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-#include <CUnit/Basic.h>
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "family.h"
 #include "plan.h"
 
@@ -450,13 +450,6 @@ main(void)
 	};
 	CU_SuiteInfo suites[] = {
 		{.pName = "plan", .pTests = (CU_TestInfo *)tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -3,9 +3,9 @@
 
 /* The endpoint's handshake: admission, CRYPTO, Retry, limits of half-open connections. */
 
-#include <CUnit/Basic.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "raw_peer.h"
 
 static struct raw_server s;
@@ -563,13 +563,6 @@ int
 main(void)
 {
 	CU_SuiteInfo suites[] = {{"quic", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -3,10 +3,10 @@
 
 /* The endpoint allocates nothing after creation. */
 
-#include <CUnit/Basic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "../sim/world.h"
 #include "alloc_seen.h"
 #include "raw_peer.h"
@@ -103,13 +103,6 @@ int
 main(void)
 {
 	CU_SuiteInfo suites[] = {{"quic_alloc", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

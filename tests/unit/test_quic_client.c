@@ -4,10 +4,10 @@
 /* The client role against the server role, without a crafted end: stateless resets, congestion
  * marks, ids that both issue, streams that are not wanted. */
 
-#include <CUnit/Basic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "engine.h"
 
 #define STREAMS 64
@@ -500,13 +500,6 @@ main(void)
 {
 	CU_SuiteInfo suites[] = {
 		{"quic_client", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -4,9 +4,9 @@
 /* Packets of a handshake that the server has behind it: late Initials, and a client that moved
  * before it heard so. RFC 9001 section 4.9, RFC 9000 sections 8.1 and 9. */
 
-#include <CUnit/Basic.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "raw_peer.h"
 
 #define OTHER_IP   0x0a000063u
@@ -270,13 +270,6 @@ int
 main(void)
 {
 	CU_SuiteInfo suites[] = {{"quic_late", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

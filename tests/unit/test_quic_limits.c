@@ -5,11 +5,11 @@
  * AEAD limits are set from inside, since 2^36 packets are not sent in a test; all else goes through
  * the public calls. */
 
-#include <CUnit/Basic.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "engine.h"
 #include "raw_peer.h"
 
@@ -466,13 +466,6 @@ main(void)
 {
 	CU_SuiteInfo suites[] = {
 		{"quic_limits", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

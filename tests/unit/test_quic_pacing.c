@@ -4,8 +4,7 @@
 /* The client role sends no larger bursts than RFC 9002 section 7.7 has, and is not slower for it.
  */
 
-#include <CUnit/Basic.h>
-
+#include "cunit_run.h"
 #include "../sim/world.h"
 #include "engine.h"
 
@@ -149,13 +148,6 @@ main(void)
 {
 	CU_SuiteInfo suites[] = {
 		{"quic_pacing", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -3,9 +3,9 @@
 
 /* A peer that turns up at another address: RFC 9000 sections 8.2 and 9, and ECN, section 13.4. */
 
-#include <CUnit/Basic.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "raw_peer.h"
 
 #define OTHER_IP   0x0a000063u
@@ -582,13 +582,6 @@ int
 main(void)
 {
 	CU_SuiteInfo suites[] = {{"quic_paths", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

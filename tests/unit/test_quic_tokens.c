@@ -4,9 +4,9 @@
 /* Whom a server lets in: NEW_TOKEN (RFC 9000 section 8.1.3), Retry by itself, handshakes begun per
  * second and connections per source. */
 
-#include <CUnit/Basic.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "raw_peer.h"
 
 #define OTHER_IP 0x0a000063u
@@ -429,13 +429,6 @@ main(void)
 {
 	CU_SuiteInfo suites[] = {
 		{"quic_tokens", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -6,10 +6,10 @@
  * general way, and both must come to the same. And acknowledgements wait in two queues with one
  * entry a connection: none may be late, whatever the queues still hold from before. */
 
-#include <CUnit/Basic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "raw_peer.h"
 
 #define ACK_MAX_NS (25 * PS_MS_NS)
@@ -420,13 +420,6 @@ int
 main(void)
 {
 	CU_SuiteInfo suites[] = {{"quic_whole", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "cunit_run.h"
 #include "ps_be.h"
 #include "tls_raw.h"
 
@@ -458,20 +459,6 @@ test_cost(void)
 	end_close(&server);
 }
 
-static int
-use_builtin(void)
-{
-	test_backend = PS_TLS_BUILTIN;
-	return 0;
-}
-
-static int
-use_gnutls(void)
-{
-	test_backend = PS_TLS_GNUTLS;
-	return 0;
-}
-
 int
 main(void)
 {
@@ -504,13 +491,6 @@ main(void)
 		{"tls, GnuTLS", use_gnutls, NULL, NULL, NULL, tests},
 		CU_SUITE_INFO_NULL,
 	};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

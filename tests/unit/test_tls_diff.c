@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "cunit_run.h"
 #include "tls_spoil.h"
 
 #define DONE 255 /* no alert: the handshake is complete, or goes on */
@@ -444,17 +445,10 @@ int
 main(int argc, char **argv)
 {
 	CU_SuiteInfo suites[] = {{"tls_diff", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
 	if (argc > 1)
 		seed = strtoull(argv[1], NULL, 0);
 	if (argc > 2)
 		count = (unsigned int)strtoul(argv[2], NULL, 0);
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

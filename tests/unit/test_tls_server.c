@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "cunit_run.h"
 #include "protect.h"
 #include "rfc8448_vectors.h"
 #include "tls_craft.h"
@@ -450,13 +451,6 @@ main(void)
 	};
 	static CU_SuiteInfo suites[] = {
 		{"tls server", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

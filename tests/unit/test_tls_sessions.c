@@ -3,6 +3,7 @@
 
 /* Sessions of a TLS context: how many, and their end at any time. */
 
+#include "cunit_run.h"
 #include "tls_raw.h"
 
 static void
@@ -87,20 +88,6 @@ test_free_while_pending(void)
 	}
 }
 
-static int
-use_builtin(void)
-{
-	test_backend = PS_TLS_BUILTIN;
-	return 0;
-}
-
-static int
-use_gnutls(void)
-{
-	test_backend = PS_TLS_GNUTLS;
-	return 0;
-}
-
 int
 main(void)
 {
@@ -116,13 +103,6 @@ main(void)
 		{"tls sessions, GnuTLS", use_gnutls, NULL, NULL, NULL, tests},
 		CU_SUITE_INFO_NULL,
 	};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

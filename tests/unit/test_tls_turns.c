@@ -6,6 +6,7 @@
 
 #include <gnutls/abstract.h>
 
+#include "cunit_run.h"
 #include "tls_craft.h"
 #include "tls_raw.h"
 
@@ -263,13 +264,6 @@ main(void)
 	};
 	static CU_SuiteInfo suites[] = {
 		{"tls turns", NULL, NULL, NULL, NULL, tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_VERBOSE);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

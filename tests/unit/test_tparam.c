@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-#include <CUnit/Basic.h>
 #include <errno.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "tparam.h"
 
 static struct ps_tparam got;
@@ -275,9 +275,5 @@ main(void)
 		CU_SUITE_INFO_NULL,
 	};
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	return CU_get_number_of_failures() != 0;
+	return cunit_run(suites);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Penstock authors */
 
-#include <CUnit/Basic.h>
 #include <errno.h>
 #include <string.h>
 
+#include "cunit_run.h"
 #include "linkmon.h"
 #include "ps_time.h"
 #include "watch.h"
@@ -331,13 +331,6 @@ main(void)
 	};
 	CU_SuiteInfo suites[] = {
 		{.pName = "watch", .pTests = (CU_TestInfo *)tests}, CU_SUITE_INFO_NULL};
-	unsigned int failures;
 
-	if (CU_initialize_registry() != CUE_SUCCESS || CU_register_suites(suites) != CUE_SUCCESS)
-		return 1;
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failures = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failures != 0;
+	return cunit_run(suites);
 }

@@ -21,6 +21,21 @@
 /* The server's side of every test. */
 static enum ps_tls_kind test_backend;
 
+/* Initialisers of suites. */
+static inline int
+use_builtin(void)
+{
+	test_backend = PS_TLS_BUILTIN;
+	return 0;
+}
+
+static inline int
+use_gnutls(void)
+{
+	test_backend = PS_TLS_GNUTLS;
+	return 0;
+}
+
 /* One end of a handshake: its context, its io, and what of its output the other end has read. */
 struct end {
 	struct ps_tls *tls;
