@@ -185,6 +185,13 @@ memory = no-huge
 idle = sleep
 [port net]
 device = srv
+CONF
+	services >>"$1"
+}
+
+# services: the feeds and what is served, to be appended to a configuration.
+services() {
+	cat <<CONF
 [feed]
 dir = $FEEDS
 size_mb = 4

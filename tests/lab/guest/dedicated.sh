@@ -26,22 +26,8 @@ path = af_xdp
 layout = dedicated
 first_queue = $3
 queues = $4
-[feed]
-dir = $FEEDS
-size_mb = 4
-[service udp]
-kind = udp
-address = $SERVER_ADDR
-port = 8001
-[service anyaddr]
-kind = udp
-address = any
-port = 8002
-[service tpu]
-kind = tpu-quic
-address = $SERVER_ADDR
-port = 8009
 CONF
+	services >>"$1"
 }
 
 # settings_of INTERFACE: all that init may change there.
