@@ -49,9 +49,10 @@ touch(struct burst *b, struct conn *c)
 }
 
 /* The place an id of ours names, whatever became of the connection; NULL: it names none. A datagram
- * that begins with an id of another worker is passed on, *passed: it was dealt with. */
+ * with an id of another worker is passed on, *passed: it was dealt with. All its packets have that
+ * id, so that none was opened before. */
 static struct conn *
-cid_place(struct ps_quic *q, const struct ps_datagram *dg, const uint8_t *pkt, const uint8_t *dcid,
+cid_place(struct ps_quic *q, const struct ps_datagram *dg, const uint8_t *dcid,
 	struct ps_cid_parts *parts, bool *passed)
 {
 	const struct ps_quic_others *others = &q->cfg.others;
@@ -61,7 +62,7 @@ cid_place(struct ps_quic *q, const struct ps_datagram *dg, const uint8_t *pkt, c
 		return NULL;
 	if (parts->worker == q->cfg.worker)
 		return parts->slot < q->limits.conns ? &q->conns[parts->slot] : NULL;
-	if (pkt != dg->data || others->give == NULL)
+	if (others->give == NULL)
 		return NULL;
 	*passed = true;
 	if (others->give(others->ctx, parts->worker, dg))
@@ -221,7 +222,7 @@ short_arrived(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint8_
 	struct ps_cid_parts parts;
 	bool passed;
 
-	s->c = cid_place(q, dg, pkt, pkt + 1, &parts, &passed);
+	s->c = cid_place(q, dg, pkt + 1, &parts, &passed);
 	if (passed)
 		return;
 	if (s->c == NULL) {
@@ -242,8 +243,7 @@ short_arrived(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, uint8_
 
 /* The connection of a long-header packet; NULL when it has none (yet), or was passed on. */
 static struct conn *
-long_find(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h, const uint8_t *pkt,
-	bool *passed)
+long_find(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h, bool *passed)
 {
 	struct ps_cid_parts parts;
 	struct conn *c = NULL;
@@ -251,7 +251,7 @@ long_find(struct ps_quic *q, struct ps_datagram *dg, const struct ps_pkt_hdr *h,
 
 	*passed = false;
 	if (h->dcid_len == PS_OUR_CID_LEN)
-		c = cid_place(q, dg, pkt, h->dcid, &parts, passed);
+		c = cid_place(q, dg, h->dcid, &parts, passed);
 	if (*passed || (c != NULL && cid_live(c, parts.generation, parts.nonce)))
 		return c;
 	hs = handshake_find(q, &dg->flow, h->dcid, h->dcid_len);
@@ -308,7 +308,7 @@ packet_dispatch(struct ps_quic *q, struct burst *b, struct ps_datagram *dg, stru
 	default:
 		break;
 	}
-	c = long_find(q, dg, h, pkt, &passed);
+	c = long_find(q, dg, h, &passed);
 	if (passed)
 		return false;
 	if (c == NULL)

@@ -444,6 +444,22 @@ test_counts(void)
 	raw_server_stop(&s);
 }
 
+/* RFC 9000 section 13.2.1: one that met congestion is acknowledged at once. */
+static void
+test_congestion_is_told_at_once(void)
+{
+	struct raw_peer *p = start();
+
+	s.ecn = 2;
+	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	CU_ASSERT_PTR_NULL(raw_last(p, PS_FRAME_ACK_ECN));
+	s.ecn = 3;
+	raw_send(p, PS_LEVEL_APP, "\x01", 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(raw_last(p, PS_FRAME_ACK_ECN));
+	CU_ASSERT_EQUAL(raw_last(p, PS_FRAME_ACK_ECN)->f.ack.ce, 1);
+	raw_server_stop(&s);
+}
+
 /* Packets of ours that ask for an acknowledgement, one a call. */
 static void
 make_send(struct raw_peer *p)
@@ -572,6 +588,7 @@ static CU_TestInfo tests[] = {
 	{"no new address when closing", test_not_when_closing},
 	{"no new address during the handshake", test_not_before_the_handshake_is_over},
 	{"ECN counts", test_counts},
+	{"congestion is told at once", test_congestion_is_told_at_once},
 	{"marks stay while they count", test_marks_stay_while_they_count},
 	{"marks stop when counts are missing or impossible", test_marks_stop},
 	{"a late ACK proves nothing about marks", test_late_ack_proves_nothing},
