@@ -16,6 +16,7 @@
 #include <rte_byteorder.h>
 
 #include "endpoint.h"
+#include "ip_control.h"
 
 #define BUFFER_BYTES  2048
 #define CONTROL_BYTES 64
@@ -308,18 +309,6 @@ ps_sock_rx(struct ps_sock_queue *q, struct ps_net_rx *out, struct ps_drops *drop
 
 /* -- send -- */
 
-static void *
-put_control(struct msghdr *m, int type, size_t bytes)
-{
-	struct cmsghdr *c = (struct cmsghdr *)((char *)m->msg_control + m->msg_controllen);
-
-	c->cmsg_level = IPPROTO_IP;
-	c->cmsg_type = type;
-	c->cmsg_len = CMSG_LEN(bytes);
-	m->msg_controllen += CMSG_SPACE(bytes);
-	return CMSG_DATA(c);
-}
-
 static void
 write_message(struct ps_sock_burst *b, unsigned int i, const struct ps_datagram *dg)
 {
@@ -331,9 +320,9 @@ write_message(struct ps_sock_burst *b, unsigned int i, const struct ps_datagram 
 	b->tx_name[i].sin_addr.s_addr = dg->flow.daddr_be;
 	b->tx_name[i].sin_port = dg->flow.dport_be;
 	m->msg_controllen = 0;
-	memcpy(put_control(m, IP_PKTINFO, sizeof(from)), &from, sizeof(from));
+	ps_ip_control_put(m, IP_PKTINFO, &from, sizeof(from));
 	if (tos != 0)
-		memcpy(put_control(m, IP_TOS, sizeof(tos)), &tos, sizeof(tos));
+		ps_ip_control_put(m, IP_TOS, &tos, sizeof(tos));
 }
 
 /* Any socket of this UDP port will do, since the source address is given with each datagram. */

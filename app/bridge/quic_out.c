@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "ip_control.h"
 #include "ps_time.h"
 
 #define SEND_STREAMS  4096 /* not acknowledged at once, per key */
@@ -319,12 +320,17 @@ give_kernel(struct ps_bridge_link *l)
 {
 	struct mmsghdr msg[PS_BRIDGE_BURST] = {0};
 	struct iovec iov[PS_BRIDGE_BURST];
+	_Alignas(struct cmsghdr) char control[PS_BRIDGE_BURST][CONTROL_BYTES];
 	unsigned int done = 0;
 
 	for (unsigned int i = 0; i < l->n_ready; i++) {
+		const int tos = l->tx[i].ecn;
+
 		iov[i] = (struct iovec){l->tx[i].data, l->tx[i].len};
-		msg[i].msg_hdr.msg_iov = &iov[i];
-		msg[i].msg_hdr.msg_iovlen = 1;
+		msg[i].msg_hdr = (struct msghdr){
+			.msg_iov = &iov[i], .msg_iovlen = 1, .msg_control = control[i]};
+		if (tos != 0)
+			ps_ip_control_put(&msg[i].msg_hdr, IP_TOS, &tos, sizeof(tos));
 	}
 	while (done < l->n_ready) {
 		const int n = sendmmsg(l->fd, msg + done, l->n_ready - done, MSG_DONTWAIT);
@@ -341,6 +347,7 @@ give_kernel(struct ps_bridge_link *l)
 	for (unsigned int i = done; done > 0 && i < l->n_ready; i++) {
 		memcpy(l->tx_bytes[i - done], l->tx[i].data, l->tx[i].len);
 		l->tx[i - done].len = l->tx[i].len;
+		l->tx[i - done].ecn = l->tx[i].ecn;
 	}
 	l->n_ready -= done;
 	return l->n_ready == 0;
