@@ -28,37 +28,19 @@ const char ps_help_flows[] =
 	"lost: gone, an alarm. software: no rule, the packet is picked out of all that arrive.\n"
 	"Exit code 1 when a rule is lost, or could not be verified.\n";
 
-static const char *
-text_of(const struct ps_tel_dict *d, const char *key)
-{
-	const struct ps_tel_entry *e = ps_tel_find(d, key);
-
-	return e != NULL && e->is_text ? e->text : "";
-}
-
 static void
 print_row(const struct ps_tel_dict *d)
 {
 	char where[32], queues[24];
 
 	snprintf(queues, sizeof(queues), "%" PRIx64, ps_tel_number(d, "queues"));
-	snprintf(where, sizeof(where), "%.15s:%" PRIu64, text_of(d, "address"),
+	snprintf(where, sizeof(where), "%.15s:%" PRIu64, ps_tel_text(d, "address"),
 		ps_tel_number(d, "udp_port"));
 	printf("%-10s %-12s %-14s %-21s %6s %-8s %12" PRIu64 " %10" PRIu64 "  %s\n",
-		text_of(d, "port"), text_of(d, "family"), text_of(d, "service"), where,
-		strcmp(text_of(d, "action"), "drop") == 0 ? "drop" : queues, text_of(d, "state"),
-		ps_tel_number(d, "right"), ps_tel_number(d, "missteered"), text_of(d, "proof"));
-}
-
-static void
-print_dict(struct ps_json *j, const struct ps_tel_dict *d)
-{
-	for (unsigned int i = 0; i < d->n; i++) {
-		if (d->entry[i].is_text)
-			ps_json_str(j, d->entry[i].key, d->entry[i].text);
-		else
-			ps_json_u64(j, d->entry[i].key, d->entry[i].number);
-	}
+		ps_tel_text(d, "port"), ps_tel_text(d, "family"), ps_tel_text(d, "service"), where,
+		strcmp(ps_tel_text(d, "action"), "drop") == 0 ? "drop" : queues,
+		ps_tel_text(d, "state"), ps_tel_number(d, "right"), ps_tel_number(d, "missteered"),
+		ps_tel_text(d, "proof"));
 }
 
 static int
@@ -79,7 +61,7 @@ print_rows(int fd, uint64_t n, struct ps_json *j, struct ps_err *e)
 			continue;
 		}
 		ps_json_open(j, NULL, '{');
-		print_dict(j, &row);
+		ps_tel_put(j, &row);
 		ps_json_close(j, '}');
 	}
 	return 0;
@@ -98,7 +80,7 @@ print_sums(const struct ps_tel_dict *d)
 }
 
 static int
-show(int fd, const struct ps_tel_options *o, struct ps_err *e)
+print(int fd, const struct ps_tel_options *o, struct ps_err *e)
 {
 	static struct ps_tel_dict sums;
 	struct ps_json j = {.out = stdout};
@@ -108,7 +90,7 @@ show(int fd, const struct ps_tel_options *o, struct ps_err *e)
 		return rc;
 	if (o->json) {
 		ps_json_open(&j, NULL, '{');
-		print_dict(&j, &sums);
+		ps_tel_put(&j, &sums);
 		ps_json_open(&j, "rules", '[');
 	} else {
 		printf("%-10s %-12s %-14s %-21s %6s %-8s %12s %10s  %s\n", "port", "family",
@@ -135,10 +117,23 @@ show(int fd, const struct ps_tel_options *o, struct ps_err *e)
 	return 0;
 }
 
+static int
+show(const struct ps_tel_options *o, struct ps_err *e)
+{
+	const int fd = ps_tel_connect(o->prefix, e);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = print(fd, o, e);
+	close(fd);
+	return rc;
+}
+
 int
 ps_cmd_flows(int argc, char **argv)
 {
-	static const struct ps_tel_command command = {"flows", ps_help_flows, "verify", show};
+	static const struct ps_tel_command command = {"flows", ps_help_flows, "verify", NULL, show};
 
 	return ps_tel_command(&command, argc, argv);
 }

@@ -5,7 +5,7 @@
 #include "conf.h"
 #include "ps_json.h"
 #include "ps_time.h"
-#include "tel_command.h"
+#include "top_bridge.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,19 +13,30 @@
 #include <string.h>
 #include <unistd.h>
 
-const char ps_help_top[] =
-	"usage: penstock top [--name NAME | --file-prefix PREFIX] [--once] [--json]\n"
-	"\n"
-	"Shows a running penstock: rates each second, drop reasons by rate, feeds, connections.\n"
-	"\n"
-	"  --name NAME           the instance's [penstock] name (penstock)\n"
-	"  --file-prefix PREFIX  its EAL file prefix (penstock-NAME)\n"
-	"  --once                totals once, then end\n"
-	"  --json                one JSON object (each second without --once)\n"
-	"  -h, --help            this text\n";
+const char ps_help_top[] = "usage: penstock top [--name NAME | --file-prefix PREFIX] [--bridge "
+			   "PATH] [--once] [--json]\n"
+			   "\n"
+			   "Shows a running penstock: rates each second, drop reasons by rate, "
+			   "feeds, connections; and\n"
+			   "the bridge of that name: what it delivered and discarded, whether the "
+			   "validator throttles,\n"
+			   "latencies. One of the two is enough.\n"
+			   "\n"
+			   "  --name NAME           the instance's [penstock] name (penstock)\n"
+			   "  --file-prefix PREFIX  its EAL file prefix (penstock-NAME)\n"
+			   "  --bridge PATH         a bridge with [bridge] telemetry = PATH\n"
+			   "  --once                totals once, then end\n"
+			   "  --json                one JSON object (each second without --once)\n"
+			   "  -h, --help            this text\n";
+
+struct sources {
+	int penstock, bridge; /* -1: not there */
+};
 
 /* One look at everything. */
 struct sample {
+	struct ps_top_bridge bridge;
+	bool penstock; /* it is there, and all that follows its */
 	uint64_t at_ns;
 	unsigned int n_workers;
 	struct ps_tel_dict info, stats, drops, services;
@@ -42,7 +53,7 @@ ask_worker(int fd, const char *what, unsigned int w, struct ps_tel_dict *d, stru
 }
 
 static int
-take(int fd, struct sample *s, struct ps_err *e)
+take_penstock(int fd, struct sample *s, struct ps_err *e)
 {
 	const struct {
 		const char *command;
@@ -73,25 +84,45 @@ take(int fd, struct sample *s, struct ps_err *e)
 	return rc;
 }
 
-/* -- JSON -- */
-
-static void
-put_entries(struct ps_json *j, const struct ps_tel_dict *d)
+static int
+take(const struct ps_tel_options *o, struct sources *from, struct sample *s, struct ps_err *e)
 {
-	for (unsigned int i = 0; i < d->n; i++) {
-		if (d->entry[i].is_text)
-			ps_json_str(j, d->entry[i].key, d->entry[i].text);
-		else
-			ps_json_u64(j, d->entry[i].key, d->entry[i].number);
-	}
+	s->penstock = from->penstock >= 0;
+	ps_top_bridge_take(o, &from->bridge, &s->bridge);
+	if (!s->penstock && !s->bridge.there)
+		return ps_fail(e, EPIPE, "the bridge does not answer any more; has it stopped?");
+	return s->penstock ? take_penstock(from->penstock, s, e) : 0;
 }
+
+/* -- JSON -- */
 
 static void
 put_dict(struct ps_json *j, const char *key, const struct ps_tel_dict *d)
 {
 	ps_json_open(j, key, '{');
-	put_entries(j, d);
+	ps_tel_put(j, d);
 	ps_json_close(j, '}');
+}
+
+static void
+put_penstock(struct ps_json *j, const struct sample *s)
+{
+	put_dict(j, "info", &s->info);
+	put_dict(j, "stats", &s->stats);
+	put_dict(j, "drops", &s->drops);
+	put_dict(j, "services", &s->services);
+	ps_json_open(j, "feeds", '{');
+	for (unsigned int w = 0; w < s->n_workers; w++)
+		ps_tel_put(j, &s->feeds[w]);
+	ps_json_close(j, '}');
+	ps_json_open(j, "queues", '[');
+	for (unsigned int w = 0; w < s->n_workers; w++)
+		put_dict(j, NULL, &s->queue[w]);
+	ps_json_close(j, ']');
+	ps_json_open(j, "quic", '[');
+	for (unsigned int w = 0; w < s->n_workers; w++)
+		put_dict(j, NULL, &s->quic[w]);
+	ps_json_close(j, ']');
 }
 
 static void
@@ -100,22 +131,9 @@ print_json(const struct sample *s)
 	struct ps_json j = {.out = stdout};
 
 	ps_json_open(&j, NULL, '{');
-	put_dict(&j, "info", &s->info);
-	put_dict(&j, "stats", &s->stats);
-	put_dict(&j, "drops", &s->drops);
-	put_dict(&j, "services", &s->services);
-	ps_json_open(&j, "feeds", '{');
-	for (unsigned int w = 0; w < s->n_workers; w++)
-		put_entries(&j, &s->feeds[w]);
-	ps_json_close(&j, '}');
-	ps_json_open(&j, "queues", '[');
-	for (unsigned int w = 0; w < s->n_workers; w++)
-		put_dict(&j, NULL, &s->queue[w]);
-	ps_json_close(&j, ']');
-	ps_json_open(&j, "quic", '[');
-	for (unsigned int w = 0; w < s->n_workers; w++)
-		put_dict(&j, NULL, &s->quic[w]);
-	ps_json_close(&j, ']');
+	if (s->penstock)
+		put_penstock(&j, s);
+	ps_top_bridge_json(&s->bridge, &j);
 	ps_json_close(&j, '}');
 	putchar('\n');
 }
@@ -190,12 +208,10 @@ print_group(const char *title, const struct ps_tel_dict *d)
 static const char *
 port_text(const struct ps_tel_dict *info, unsigned int port, const char *what)
 {
-	const struct ps_tel_entry *entry;
 	char key[PS_TEL_KEY];
 
 	snprintf(key, sizeof(key), "port%u_%s", port, what);
-	entry = ps_tel_find(info, key);
-	return entry != NULL ? entry->text : "";
+	return ps_tel_text(info, key);
 }
 
 static void
@@ -214,13 +230,12 @@ print_ports(const struct ps_tel_dict *info)
 }
 
 static void
-print_table(const struct sample *s, const struct sample *before)
+print_penstock(const struct sample *s, const struct sample *before)
 {
 	const double seconds = (double)(s->at_ns - before->at_ns) / (double)PS_SEC_NS;
-	const struct ps_tel_entry *name = ps_tel_find(&s->info, "name");
 
 	printf("penstock %s  pid %" PRIu64 "  up %" PRIu64 " s  %u worker%s%s\n",
-		name != NULL ? name->text : "?", ps_tel_number(&s->info, "pid"),
+		ps_tel_text(&s->info, "name"), ps_tel_number(&s->info, "pid"),
 		ps_tel_number(&s->info, "uptime_s"), s->n_workers, s->n_workers == 1 ? "" : "s",
 		ps_tel_number(&s->info, "alarms") > 0 ? "  ALARM: see penstock flows and the log"
 						      : "");
@@ -249,13 +264,21 @@ print_table(const struct sample *s, const struct sample *before)
 	}
 }
 
+static void
+print_table(const struct sample *s, const struct sample *before)
+{
+	if (s->penstock)
+		print_penstock(s, before);
+	ps_top_bridge_print(&s->bridge, &before->bridge);
+}
+
 static int
-show(int fd, const struct ps_tel_options *o, struct ps_err *e)
+show_from(struct sources *from, const struct ps_tel_options *o, struct ps_err *e)
 {
 	static struct sample sample[2];
 	const bool clear = !o->flag && !o->json && isatty(STDOUT_FILENO);
 	unsigned int now = 0;
-	int rc = take(fd, &sample[now], e);
+	int rc = take(o, from, &sample[now], e);
 
 	sample[1] = sample[0];
 	while (rc == 0) {
@@ -269,15 +292,36 @@ show(int fd, const struct ps_tel_options *o, struct ps_err *e)
 			return 0;
 		sleep(1);
 		now = !now;
-		rc = take(fd, &sample[now], e);
+		rc = take(o, from, &sample[now], e);
 	}
+	return rc;
+}
+
+static int
+show(const struct ps_tel_options *o, struct ps_err *e)
+{
+	struct sources from = {ps_tel_connect(o->prefix, e), ps_top_bridge_connect(o)};
+	int rc;
+
+	if (from.bridge < 0 && o->path != NULL)
+		rc = ps_fail(e, ENOENT,
+			"no bridge answers at %s; start it with [bridge] telemetry = %s", o->path,
+			o->path);
+	else if (from.bridge < 0 && from.penstock < 0)
+		rc = from.penstock;
+	else
+		rc = show_from(&from, o, e);
+	if (from.penstock >= 0)
+		close(from.penstock);
+	if (from.bridge >= 0)
+		close(from.bridge);
 	return rc;
 }
 
 int
 ps_cmd_top(int argc, char **argv)
 {
-	static const struct ps_tel_command command = {"top", ps_help_top, "once", show};
+	static const struct ps_tel_command command = {"top", ps_help_top, "once", "bridge", show};
 
 	return ps_tel_command(&command, argc, argv);
 }

@@ -82,7 +82,7 @@ struct ps_conf {
 	} tls;
 	struct {
 		char feeds[PS_CONF_STRING], target[PS_CONF_STRING], keys[PS_CONF_STRING];
-		char stakes[PS_CONF_STRING];
+		char stakes[PS_CONF_STRING], telemetry[PS_CONF_STRING];
 		uint32_t protocol; /* enum ps_bridge_protocol */
 		uint32_t connections, streams, max_age_ms, hold, duplicates, unstaked_percent;
 	} bridge;

@@ -185,6 +185,9 @@ const struct ps_option ps_options[] = {
 		"while the validator throttles, the sender with the most stake is served first"),
 	NUMBER("bridge", "unstaked_percent", GLOBAL(bridge.unstaked_percent), 0, 90, "20",
 		"share of the turns that senders without stake have while it throttles"),
+	STRING("bridge", "telemetry", GLOBAL(bridge.telemetry), "",
+		"path of its telemetry socket, for penstock top --bridge; default: where DPDK has that "
+		"of the file prefix penstock-NAME-bridge"),
 };
 /* clang-format on */
 

@@ -4,6 +4,7 @@
 #include "tel_client.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,23 +16,23 @@
 #define MESSAGE_MAX 16384
 #define TIMEOUT_S   2
 
-static int
-try_connect(const char *dir, const char *prefix)
+int
+ps_tel_open(const char *path)
 {
 	const struct timeval timeout = {.tv_sec = TIMEOUT_S};
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	char greeting[1024];
 	int fd, rc;
 
-	rc = snprintf(
-		addr.sun_path, sizeof(addr.sun_path), "%s/dpdk/%s/dpdk_telemetry.v2", dir, prefix);
-	if (rc >= (int)sizeof(addr.sun_path))
+	if (strlen(path) >= sizeof(addr.sun_path))
 		return -ENAMETOOLONG;
+	strcpy(addr.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	errno = 0;
 	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) < 0 ||
 		read(fd, greeting, sizeof(greeting)) <= 0) {
 		rc = errno != 0 ? -errno : -EIO;
@@ -44,13 +45,18 @@ try_connect(const char *dir, const char *prefix)
 int
 ps_tel_connect(const char *prefix, struct ps_err *e)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
-	const char *const dirs[] = {"/var/run", runtime != NULL ? runtime : "/tmp", "/tmp"};
+	const char *user = getenv("XDG_RUNTIME_DIR"), *unit = getenv("RUNTIME_DIRECTORY");
+	const char *const dirs[] = {unit, "/var/run", user, "/tmp", "/run/penstock-bridge"};
+	char path[PATH_MAX];
 	int rc = -ENOENT;
 
 	for (unsigned int i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
-		int fd = try_connect(dirs[i], prefix);
+		int fd;
 
+		if (dirs[i] == NULL)
+			continue;
+		snprintf(path, sizeof(path), "%s/dpdk/%s/dpdk_telemetry.v2", dirs[i], prefix);
+		fd = ps_tel_open(path);
 		if (fd >= 0)
 			return fd;
 		if (fd != -ENOENT)
@@ -179,4 +185,23 @@ ps_tel_number(const struct ps_tel_dict *d, const char *key)
 	const struct ps_tel_entry *entry = ps_tel_find(d, key);
 
 	return entry != NULL ? entry->number : 0;
+}
+
+const char *
+ps_tel_text(const struct ps_tel_dict *d, const char *key)
+{
+	const struct ps_tel_entry *entry = ps_tel_find(d, key);
+
+	return entry != NULL && entry->is_text ? entry->text : "";
+}
+
+void
+ps_tel_put(struct ps_json *j, const struct ps_tel_dict *d)
+{
+	for (unsigned int i = 0; i < d->n; i++) {
+		if (d->entry[i].is_text)
+			ps_json_str(j, d->entry[i].key, d->entry[i].text);
+		else
+			ps_json_u64(j, d->entry[i].key, d->entry[i].number);
+	}
 }

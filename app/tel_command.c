@@ -5,7 +5,6 @@
 
 #include <getopt.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "cmd.h"
 
@@ -19,6 +18,7 @@ parse(const struct ps_tel_command *c, int argc, char **argv, struct ps_tel_optio
 		{c->flag, no_argument, NULL, '1'},
 		{"json", no_argument, NULL, 'j'},
 		{"help", no_argument, NULL, 'h'},
+		{c->path, required_argument, NULL, 'p'},
 		{NULL, 0, NULL, 0},
 	};
 	int opt;
@@ -38,6 +38,9 @@ parse(const struct ps_tel_command *c, int argc, char **argv, struct ps_tel_optio
 		case 'j':
 			o->json = true;
 			break;
+		case 'p':
+			o->path = optarg;
+			break;
 		case 'h':
 			return ps_print_help(c->help);
 		default:
@@ -52,18 +55,12 @@ ps_tel_command(const struct ps_tel_command *c, int argc, char **argv)
 {
 	struct ps_tel_options o = {.prefix = "penstock-penstock"};
 	struct ps_err e;
-	int fd, rc = parse(c, argc, argv, &o);
+	const int rc = parse(c, argc, argv, &o);
 
 	if (rc >= 0)
 		return rc;
-	rc = fd = ps_tel_connect(o.prefix, &e);
-	if (fd >= 0) {
-		rc = c->show(fd, &o, &e);
-		close(fd);
-	}
-	if (rc < 0) {
-		ps_log(PS_LOG_ERROR, "%s", e.text);
-		return 1;
-	}
-	return 0;
+	if (c->show(&o, &e) == 0)
+		return 0;
+	ps_log(PS_LOG_ERROR, "%s", e.text);
+	return 1;
 }

@@ -56,6 +56,13 @@ ps_bridge_lost(struct ps_bridge *b, uint32_t item)
 	discard(b, item, &b->stats.lost);
 }
 
+/* By the validator, which is alive. */
+void
+ps_bridge_rejected(struct ps_bridge *b, uint32_t item)
+{
+	discard(b, item, &b->stats.rejected);
+}
+
 void
 ps_bridge_too_long(struct ps_bridge *b, uint32_t item)
 {
@@ -174,6 +181,7 @@ round_of(struct ps_bridge *b, bool take, struct ps_err *e)
 	ps_bridge_feeds_release(b);
 	if (b->now_ns - b->report_ns >= REPORT_NS)
 		ps_bridge_report(b);
+	ps_bridge_telemetry_work(b);
 	return busy || sent > 0 || taken > 0;
 }
 
@@ -234,10 +242,14 @@ prepare(struct ps_bridge *b, struct ps_err *e)
 			held);
 	rc = uses_quic(b) ? ps_bridge_quic_open(b, e) : ps_bridge_udp_open(b, e);
 	if (rc == 0)
+		rc = ps_bridge_telemetry_open(b, e);
+	if (rc == 0)
 		rc = ps_bridge_feeds_scan(b, true, e);
 	if (rc == 0 && b->n_feeds == 0)
 		ps_log(PS_LOG_WARN, "there is no feed %s yet; waits for penstock run",
 			b->conf.bridge.feeds);
+	if (rc == 0 && b->telemetry.fd >= 0)
+		ps_log(PS_LOG_INFO, "telemetry at %s", b->telemetry.addr.sun_path);
 	return rc;
 }
 
@@ -251,11 +263,13 @@ ps_bridge_run(struct ps_bridge *b, struct ps_err *e)
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
 	sigaction(SIGPIPE, &ignore, NULL);
+	b->telemetry.fd = -1;
 	rc = prepare(b, e);
 	if (rc == 0) {
 		rc = serve(b, e);
 		b->stopping = true;
 	}
+	ps_bridge_telemetry_close(b);
 	ps_bridge_quic_close(b);
 	ps_bridge_feeds_close(b);
 	if (rc == 0)

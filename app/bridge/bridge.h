@@ -4,10 +4,11 @@
 /* penstock bridge: reads feeds as their consumer and delivers to a validator that knows nothing of
  * them, over TPU QUIC or plain UDP. A process of its own, without EAL and without root, and one
  * thread: feeds.c brings records into the queue (queue.h), bridge.c sends them over a way out
- * (quic_out.c, udp_out.c) and releases what is through, report.c tells.
+ * (quic_out.c, udp_out.c) and releases what is through, report.c tells, telemetry.c whoever asks.
  *
  * A record is sent at most once. It is done when its stream was acknowledged, or its datagram
- * handed to the kernel; or lost with its connection, or discarded: too old, too long, a duplicate.
+ * handed to the kernel; or lost with its connection, or discarded: too old, too long, a duplicate,
+ * or not wanted by the validator.
  */
 #ifndef PS_BRIDGE_BRIDGE_H
 #define PS_BRIDGE_BRIDGE_H
@@ -25,32 +26,13 @@
 #include "quic.h"
 #include "seen.h"
 #include "stakes.h"
+#include "stats.h"
+#include "tel_server.h"
 
 #define PS_BRIDGE_KEYS      16
 #define PS_BRIDGE_CONNS     16 /* per key */
 #define PS_BRIDGE_UDP_BYTES 1232
 #define PS_BRIDGE_BURST     64
-
-/* clang-format off */
-#define PS_BRIDGE_STATS(X) \
-	X(taken,      "records read from the feeds") \
-	X(sent,       "given to a connection or the socket") \
-	X(delivered,  "acknowledged by the validator, or datagrams sent") \
-	X(lost,       "under way when their connection ended, or refused by the validator") \
-	X(aged,       "discarded: older than max_age_ms") \
-	X(duplicate,  "discarded: the same bytes came before") \
-	X(too_long,   "discarded: longer than the protocol or the validator takes") \
-	X(opened,     "connections made") \
-	X(failed,     "connections that ended, or were never made") \
-	X(refused,    "datagrams that met a closed port (told by the kernel)") \
-	X(throttle_ms,"time in which something waited and the validator took nothing")
-/* clang-format on */
-
-struct ps_bridge_stats {
-#define X(name, help) uint64_t name;
-	PS_BRIDGE_STATS(X)
-#undef X
-};
 
 struct ps_bridge_conn {
 	struct ps_quic_conn_id id;
@@ -68,13 +50,15 @@ struct ps_bridge_link {
 	struct ps_bridge *bridge;
 	int fd;
 	struct ps_flow4 flow;
+	uint8_t key[32]; /* public */
 	struct ps_quic *quic;
 	struct ps_tls *tls;
 	void *mem;
 	struct ps_drops drops;
 	struct ps_bridge_conn conn[PS_BRIDGE_CONNS];
 	uint32_t of_slot[2 * PS_BRIDGE_CONNS]; /* by the endpoint's slot: index in conn */
-	unsigned int n_ready;                  /* the first of tx, not taken by the kernel yet */
+	unsigned int n_up;
+	unsigned int n_ready; /* the first of tx, not taken by the kernel yet */
 	struct ps_datagram tx[PS_BRIDGE_BURST];
 	uint8_t (*tx_bytes)[PS_UDP_PAYLOAD_MAX];
 };
@@ -104,6 +88,9 @@ struct ps_bridge {
 	struct ps_bridge_stats stats, before;
 	uint64_t report_ns, start_ns;
 	struct ps_histogram latency; /* ns from the network card to delivery */
+	struct ps_tel_server telemetry;
+	char telemetry_dir[PATH_MAX]; /* made for it; "": none */
+	uint64_t telemetry_ns;        /* it is looked at then */
 };
 
 /* The seeds of the keys of the configuration, or of one made now. */
@@ -116,6 +103,7 @@ int ps_bridge_run(struct ps_bridge *b, struct ps_err *e);
 /* How a record ended: counted, and ready to be released. */
 void ps_bridge_delivered(struct ps_bridge *b, uint32_t item);
 void ps_bridge_lost(struct ps_bridge *b, uint32_t item);
+void ps_bridge_rejected(struct ps_bridge *b, uint32_t item);
 
 /* -- feeds.c -- */
 
@@ -151,5 +139,15 @@ void ps_bridge_too_long(struct ps_bridge *b, uint32_t item);
 /* -- report.c -- */
 
 void ps_bridge_report(struct ps_bridge *b);
+/* Counters and gauges into an object. */
+void ps_bridge_put_stats(const struct ps_bridge *b, struct ps_json *j);
+
+/* -- telemetry.c -- */
+
+/* Without a place for the socket that the configuration did not name the bridge goes on. */
+int ps_bridge_telemetry_open(struct ps_bridge *b, struct ps_err *e);
+/* Never waits; answers one request at most, when it is time to. */
+void ps_bridge_telemetry_work(struct ps_bridge *b);
+void ps_bridge_telemetry_close(struct ps_bridge *b);
 
 #endif

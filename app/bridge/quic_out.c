@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bridge.h"
+#include "curve25519.h"
 #include "ip_control.h"
 #include "ps_time.h"
 
@@ -47,6 +48,7 @@ on_connected(void *ctx, struct ps_quic_conn_id id, const struct ps_peer *peer)
 	c->up = true;
 	c->up_ns = c->kept_ns = l->bridge->now_ns;
 	l->bridge->stats.opened++;
+	l->n_up++;
 	if (l->bridge->n_up++ == 0)
 		ps_log(PS_LOG_INFO, "connected to %s", l->bridge->conf.bridge.target);
 }
@@ -64,6 +66,8 @@ on_acked(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 	ps_bridge_delivered(l->bridge, (uint32_t)user);
 }
 
+/* With its connection, which the endpoint does not count any more and we still do, or because the
+ * peer does not want this one. */
 static void
 on_lost(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 {
@@ -72,7 +76,10 @@ on_lost(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 
 	if (c != NULL)
 		c->under_way--;
-	ps_bridge_lost(l->bridge, (uint32_t)user);
+	if (ps_quic_stats(l->quic)->conns_open < l->n_up)
+		ps_bridge_lost(l->bridge, (uint32_t)user);
+	else
+		ps_bridge_rejected(l->bridge, (uint32_t)user);
 }
 
 static void
@@ -91,6 +98,7 @@ on_closed(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why)
 	c->retry_ns = b->now_ns + c->wait_ns;
 	c->wait_ns = 2 * c->wait_ns < BACKOFF_MAX ? 2 * c->wait_ns : BACKOFF_MAX;
 	b->n_up -= was_up;
+	l->n_up -= was_up;
 	if (b->stopping)
 		return;
 	b->stats.failed++;
@@ -124,7 +132,11 @@ open_endpoint(struct ps_bridge_link *l, const uint8_t seed[32], struct ps_err *e
 	struct ps_tls_config tls = {.sessions = conns, .alpn = "solana-tpu"};
 	struct ps_quic_limits limits;
 	struct ps_quic_config c;
+	uint8_t key[64];
 
+	ps_ed25519_key(key, seed);
+	memcpy(l->key, key + 32, sizeof(l->key));
+	explicit_bzero(key, sizeof(key));
 	memcpy(tls.seed, seed, sizeof(tls.seed));
 	ps_quic_defaults(&limits, &c);
 	limits.conns = 2 * conns; /* some may be closing */

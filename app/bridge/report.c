@@ -20,11 +20,31 @@ unread_bytes(const struct ps_bridge *b)
 	struct penstock_feed_info info;
 	uint64_t bytes = 0;
 
-	for (unsigned int f = 0; f < b->n_feeds; f++) {
+	for (unsigned int f = 0; f < b->n_feeds && !b->stopping; f++) {
 		penstock_feed_info(b->feed[f].feed, &info);
 		bytes += info.unread_bytes;
 	}
 	return bytes;
+}
+
+void
+ps_bridge_put_stats(const struct ps_bridge *b, struct ps_json *j)
+{
+	const struct ps_bridge_gauges g = {
+		.feeds = b->n_feeds,
+		.unread_bytes = unread_bytes(b),
+		.connections = b->n_up,
+		.waiting = b->queue.n_waiting,
+		.under_way = b->queue.n_sent,
+		.throttled = b->throttled,
+	};
+
+#define X(name, help) ps_json_u64(j, #name, b->stats.name);
+	PS_BRIDGE_STATS(X)
+#undef X
+#define X(name, help) ps_json_u64(j, #name, g.name);
+	PS_BRIDGE_GAUGES(X)
+#undef X
 }
 
 static void
@@ -34,20 +54,10 @@ print_json(const struct ps_bridge *b, double seconds)
 
 	ps_json_open(&j, NULL, '{');
 	ps_json_double(&j, "seconds", seconds);
-#define X(name, help) ps_json_u64(&j, #name, b->stats.name);
-	PS_BRIDGE_STATS(X)
+	ps_bridge_put_stats(b, &j);
+#define X(name, share) ps_json_double(&j, "latency_" #name "_us", us(b, share));
+	PS_BRIDGE_SHARES(X)
 #undef X
-	ps_json_u64(&j, "feeds", b->n_feeds);
-	ps_json_u64(&j, "unread_bytes", b->stopping ? 0 : unread_bytes(b));
-	ps_json_u64(&j, "connections", b->n_up);
-	ps_json_u64(&j, "waiting", b->queue.n_waiting);
-	ps_json_u64(&j, "under_way", b->queue.n_sent);
-	ps_json_bool(&j, "throttled", b->throttled);
-	ps_json_double(&j, "latency_p50_us", us(b, 0.5));
-	ps_json_double(&j, "latency_p90_us", us(b, 0.9));
-	ps_json_double(&j, "latency_p99_us", us(b, 0.99));
-	ps_json_double(&j, "latency_p999_us", us(b, 0.999));
-	ps_json_double(&j, "latency_max_us", (double)b->latency.max / 1000);
 	ps_json_close(&j, '}');
 	printf("\n");
 	fflush(stdout);
@@ -66,11 +76,11 @@ ps_bridge_report(struct ps_bridge *b)
 			"%5.1f s: %u connections, %" PRIu64 " taken, %" PRIu64
 			" delivered (%" PRIu64 " since the last line), %" PRIu64
 			" duplicates, %" PRIu64 " too old, %" PRIu64 " too long, %" PRIu64
-			" lost, %u wait%s, half within %.0f us\n",
+			" lost, %" PRIu64 " rejected, %u wait%s, half within %.0f us\n",
 			seconds, b->n_up, s->taken, s->delivered,
 			s->delivered - b->before.delivered, s->duplicate, s->aged, s->too_long,
-			s->lost, b->queue.n_waiting, b->throttled ? " (throttled)" : "",
-			us(b, 0.5));
+			s->lost, s->rejected, b->queue.n_waiting,
+			b->throttled ? " (throttled)" : "", us(b, 0.5));
 	b->before = *s;
 	b->report_ns = b->now_ns;
 }

@@ -8,11 +8,12 @@
 
 #include <stdint.h>
 
-#define PS_HISTOGRAM_SUB 16
+#define PS_HISTOGRAM_SUB     16
+#define PS_HISTOGRAM_CLASSES (64 * PS_HISTOGRAM_SUB)
 
 struct ps_histogram {
 	uint64_t n, max;
-	uint64_t count[64 * PS_HISTOGRAM_SUB];
+	uint64_t count[PS_HISTOGRAM_CLASSES];
 };
 
 static inline unsigned int
@@ -35,6 +36,16 @@ ps_histogram_add(struct ps_histogram *h, uint64_t v)
 		h->max = v;
 }
 
+/* The lower end of a class. */
+static inline uint64_t
+ps_histogram_from(unsigned int class)
+{
+	if (class < PS_HISTOGRAM_SUB)
+		return class;
+	return (uint64_t)(PS_HISTOGRAM_SUB + class % PS_HISTOGRAM_SUB)
+	       << (class / PS_HISTOGRAM_SUB - 1);
+}
+
 /* The lower end of the class that holds the value which a share of all is not above; 0 when there
  * is none. */
 static inline uint64_t
@@ -42,15 +53,12 @@ ps_histogram_at(const struct ps_histogram *h, double share)
 {
 	uint64_t left = (uint64_t)((double)h->n * share);
 
-	for (unsigned int i = 0; h->n > 0 && i < 64 * PS_HISTOGRAM_SUB; i++) {
+	for (unsigned int i = 0; h->n > 0 && i < PS_HISTOGRAM_CLASSES; i++) {
 		if (h->count[i] <= left) {
 			left -= h->count[i];
 			continue;
 		}
-		if (i < PS_HISTOGRAM_SUB)
-			return i;
-		return (uint64_t)(PS_HISTOGRAM_SUB + i % PS_HISTOGRAM_SUB)
-		       << (i / PS_HISTOGRAM_SUB - 1);
+		return ps_histogram_from(i);
 	}
 	return h->max;
 }

@@ -18,6 +18,7 @@ COUNT=5000
 # write_bridge_conf [LINE...]: further lines of [bridge].
 write_bridge_conf() {
 	{
+		printf '[penstock]\nname = %s\n' "$INSTANCE"
 		printf '[bridge]\nfeeds = %s\ntarget = %s\n' "${BRIDGE_FEEDS:-$FEEDS/tpu.*}" "$VALIDATOR"
 		[ $# -eq 0 ] || printf '%s\n' "$@"
 	} >"$TMP/bridge.ini"
@@ -30,11 +31,12 @@ start_served() {
 	start_tpu -o feed.group=nogroup "$@"
 }
 
-# start_bridge [LINE...]: as nobody, to whom nothing is allowed. Sets BRIDGE_PID.
+# start_bridge [LINE...]: as nobody, to whom nothing is allowed, as a unit of systemd. Sets BRIDGE_PID.
 start_bridge() {
 	write_bridge_conf "$@"
-	spawn bridge in_server_exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \
-		--bounding-set=-all --no-new-privs "$PENSTOCK" bridge -c "$TMP/bridge.ini" --json
+	install -d -o 65534 -g 65534 "$TMP/run"
+	spawn bridge in_server_exec env RUNTIME_DIRECTORY="$TMP/run" setpriv --reuid 65534 --regid 65534 \
+		--clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs "$PENSTOCK" bridge -c "$TMP/bridge.ini" --json
 	BRIDGE_PID=$PID
 }
 
