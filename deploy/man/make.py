@@ -16,6 +16,8 @@ import time
 
 FILES = [
     ("/etc/penstock/penstock.ini", "configuration of the systemd unit; see penstock.ini(5)"),
+    ("/etc/penstock/NAME.ini", "that of the unit penstock-bridge@NAME, which may be the same"),
+    ("/run/penstock-bridge", "telemetry of the bridges that run as units"),
     ("/dev/shm/penstock", "feeds, unless [feed] dir names another place"),
     ("/var/lib/penstock", "what penstock init changed, until penstock fini"),
 ]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 #
-# The unit is one that systemd understands, and its programs know the arguments it gives them. What
+# The units are ones that systemd understands, and their programs know the arguments they give them. What
 # launch.sh tells a service manager, over a socket like systemd's: ready once it serves, and no more
 # beats of the watchdog once a worker is stuck. (Under systemd itself: tests/lab/24.)
 
@@ -10,16 +10,17 @@
 need_bed
 command -v systemd-analyze >/dev/null || skip "needs systemd-analyze; apt-get install systemd"
 begin
-UNIT=$TMP/penstock.service
-sed "s|/usr/local/lib/penstock/launch.sh|$ROOT/deploy/launch.sh|; s|/usr/local/bin/penstock|$PENSTOCK|" \
-	"$ROOT/deploy/systemd/penstock.service" >"$UNIT"
-systemd-analyze verify --man=no --recursive-errors=no "$UNIT" >"$TMP/verify.log" 2>&1 \
-	|| fail "systemd-analyze refuses it"
-[ ! -s "$TMP/verify.log" ] || fail "systemd-analyze complains"
+for unit in penstock.service penstock-bridge@.service; do
+	sed "s|/usr/local/lib/penstock/launch.sh|$ROOT/deploy/launch.sh|; s|/usr/local/bin/penstock|$PENSTOCK|" \
+		"$ROOT/deploy/systemd/$unit" >"$TMP/$unit"
+	systemd-analyze verify --man=no --recursive-errors=no "$TMP/$unit" >"$TMP/verify.log" 2>&1 \
+		|| fail "systemd-analyze refuses $unit"
+	[ ! -s "$TMP/verify.log" ] || fail "systemd-analyze complains of $unit"
+done
 
-# Its commands, with a configuration that is not there: an error of ours, not of usage.
-grep -E '^Exec(Start|Stop)' "$UNIT" | sed 's/^[^=]*=-\?//; s|/etc/penstock/|/nonexistent/|' >"$TMP/commands"
-[ "$(wc -l <"$TMP/commands")" -eq 3 ] || fail "the unit has other commands than expected"
+# Their commands, with a configuration that is not there: an error of ours, not of usage.
+grep -hE '^Exec(Start|Stop)' "$TMP"/*.service | sed 's/^[^=]*=-\?//; s|/etc/penstock/|/nonexistent/|' >"$TMP/commands"
+[ "$(wc -l <"$TMP/commands")" -eq 4 ] || fail "the units have other commands than expected"
 while read -r line; do
 	PENSTOCK=$PENSTOCK $line >"$TMP/command.log" 2>&1
 	[ $? -eq 1 ] || fail "'$line' does not end with 1"
@@ -56,4 +57,4 @@ wait_for 30 grep -q 'penstock hangs' "$TMP/launch.log" || fail "a stuck worker i
 wait_for 20 gone "$LAUNCH" || fail "launch.sh goes on beside a worker that is stuck"
 wait_for 5 grep -q 'STOPPING=1' "$TMP/manager.out" || fail "systemd is not told that it stops"
 stop "$TRACER"
-pass "the unit parses, its commands run; ready, beats, and none for a stuck worker"
+pass "the units parse, their commands run; ready, beats, and none for a stuck worker"

@@ -17,7 +17,8 @@ print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))')
 DESTDIR=$TMP/root meson install -C "$BUILD" --no-rebuild >"$TMP/install.log" 2>&1 || fail "meson install fails"
 AT=$TMP/root$prefix
 
-for file in bin/penstock lib/penstock/launch.sh lib/systemd/system/penstock.service include/penstock_feed.h \
+for file in bin/penstock lib/penstock/launch.sh lib/systemd/system/penstock.service \
+	lib/systemd/system/penstock-bridge@.service include/penstock_feed.h \
 	share/man/man8/penstock.8 share/man/man5/penstock.ini.5 share/doc/penstock/LICENSE share/doc/penstock/README.md; do
 	[ -s "$AT/$file" ] || fail "$file is not installed"
 done
@@ -31,16 +32,17 @@ for name in penstock_feed.pc libpenstock_feed.so libpenstock_feed.a; do
 done
 [ "$(ls "$TMP/root")" = "$(cut -d/ -f2 <<<"$prefix")" ] || fail "files are outside of $prefix: $(ls "$TMP/root")"
 
-# What the unit names is there, and nothing stands beside it.
-for path in $(grep -o "$prefix/[a-z/]*penstock[a-z/.]*" "$AT/lib/systemd/system/penstock.service" | sort -u); do
-	[ -x "$TMP/root$path" ] || fail "the unit names $path, which is not installed"
+# What the units name is there, and nothing stands beside it.
+for path in $(grep -oh "$prefix/[a-z/]*penstock[a-z/.]*" "$AT"/lib/systemd/system/penstock*.service | sort -u); do
+	[ -x "$TMP/root$path" ] || fail "a unit names $path, which is not installed"
 done
 [ "$(grep -c "$prefix/" "$AT/lib/systemd/system/penstock.service")" -ge 4 ] || fail "the unit does not name what is installed"
-if command -v systemd-analyze >/dev/null; then
-	sed "s|=\(-\?\)$prefix/|=\1$AT/|" "$AT/lib/systemd/system/penstock.service" >"$TMP/penstock.service"
-	systemd-analyze verify --man=no --recursive-errors=no "$TMP/penstock.service" >"$TMP/verify.log" 2>&1 &&
-		[ ! -s "$TMP/verify.log" ] || fail "systemd-analyze complains of the installed unit"
-fi
+for unit in penstock.service penstock-bridge@.service; do
+	command -v systemd-analyze >/dev/null || break
+	sed "s|=\(-\?\)$prefix/|=\1$AT/|" "$AT/lib/systemd/system/$unit" >"$TMP/$unit"
+	systemd-analyze verify --man=no --recursive-errors=no "$TMP/$unit" >"$TMP/verify.log" 2>&1 &&
+		[ ! -s "$TMP/verify.log" ] || fail "systemd-analyze complains of the installed $unit"
+done
 "$AT/bin/penstock" version >"$TMP/version" || fail "the installed program does not run"
 "$AT/lib/penstock/launch.sh" --help | grep -q launch.sh || fail "the installed launch.sh does not run"
 
