@@ -50,6 +50,7 @@ struct ps_pf_rule {
 };
 
 struct ps_port_addrs {
+	bool more; /* than fit here */
 	uint32_t n;
 	uint32_t addr_be[PS_CONF_ADDRS];
 };

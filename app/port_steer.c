@@ -34,8 +34,18 @@ has_address(const struct ps_port_addrs *a, uint32_t addr_be)
 static void
 add_address(struct ps_port_addrs *a, uint32_t addr_be)
 {
-	if (!has_address(a, addr_be) && a->n < PS_CONF_ADDRS)
+	if (has_address(a, addr_be))
+		return;
+	if (a->n < PS_CONF_ADDRS)
 		a->addr_be[a->n++] = addr_be;
+	else
+		a->more = true;
+}
+
+static const char *
+whose_addresses(const struct ps_port *p)
+{
+	return p->ifname[0] != '\0' ? p->ifname : p->conf->pf;
 }
 
 /* Those that the configuration names, and those of the kernel's interface: the port's own, or its
@@ -43,7 +53,7 @@ add_address(struct ps_port_addrs *a, uint32_t addr_be)
 static int
 find_addresses(const struct ps_port *p, struct ps_port_addrs *a, struct ps_err *e)
 {
-	const char *ifname = p->ifname[0] != '\0' ? p->ifname : p->conf->pf;
+	const char *ifname = whose_addresses(p);
 	const size_t len = strlen(ifname);
 	uint32_t named[PS_CONF_ADDRS], n;
 	struct ifaddrs *list;
@@ -70,8 +80,8 @@ find_addresses(const struct ps_port *p, struct ps_port_addrs *a, struct ps_err *
 }
 
 /* Says so when "any" became a list: an address that the port gets later is not in it. */
-static void
-announce_addresses(struct ps_port *p, const struct ps_port_addrs *a)
+static int
+announce_addresses(struct ps_port *p, const struct ps_port_addrs *a, struct ps_err *e)
 {
 	char text[PS_PORT_TEXT] = "", one[INET_ADDRSTRLEN];
 	size_t used = 0;
@@ -80,13 +90,19 @@ announce_addresses(struct ps_port *p, const struct ps_port_addrs *a)
 	for (uint32_t r = 0; r < p->plan.n_rules; r++)
 		spelled |= p->plan.rule[r].addr_be != p->plan.rule[r].selector->addr_be;
 	if (!spelled)
-		return;
+		return 0;
+	if (a->more)
+		return ps_fail(e, E2BIG,
+			"[port %s] address = any: %s needs a rule for each address, and %s has "
+			"more than %u; name those of the services in address",
+			p->conf->name, p->family->caps.name, whose_addresses(p), PS_CONF_ADDRS);
 	p->spelled = *a;
 	for (uint32_t i = 0; i < a->n && used < sizeof(text); i++) {
 		inet_ntop(AF_INET, &a->addr_be[i], one, sizeof(one));
 		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s", one);
 	}
 	ps_port_fall_back(p, "address = any -> the port's addresses as they are now:%.240s", text);
+	return 0;
 }
 
 /* They have no rule, in the card or the physical function: the kernel sees their packets too. */
@@ -107,9 +123,15 @@ ps_port_look_at_addresses(struct ps_port *p)
 		ps_log(PS_LOG_WARN,
 			"alarm: [port %s] %s has come to %s, and address = any has no rule for it; "
 			"start penstock again",
-			p->conf->name, text, p->ifname[0] != '\0' ? p->ifname : p->conf->pf);
+			p->conf->name, text, whose_addresses(p));
 		add_address(&p->later, now.addr_be[i]);
 	}
+	if (now.more && !p->later.more)
+		ps_log(PS_LOG_WARN,
+			"alarm: [port %s] %s has more than %u addresses by now; those beyond are "
+			"not looked at, and address = any has no rule for them",
+			p->conf->name, whose_addresses(p), PS_CONF_ADDRS);
+	p->later.more = now.more;
 	for (uint32_t i = p->later.n; i-- > 0;)
 		if (!has_address(&now, p->later.addr_be[i]))
 			p->later.addr_be[i] = p->later.addr_be[--p->later.n];
@@ -191,7 +213,7 @@ ps_port_make_plan(
 	}
 	rc = ps_plan(&p->plan, &p->family->caps, &port, p->sel, steer->n, e);
 	if (rc == 0)
-		announce_addresses(p, &own);
+		rc = announce_addresses(p, &own, e);
 	if (rc == 0 && p->kind == PS_PORT_AF_XDP)
 		rc = make_keys(p, steer, e);
 	if (rc == 0 && p->family->caps.rules && p->plan.n_soft > 0)

@@ -114,6 +114,17 @@ ip addr del 198.51.100.65/32 dev psga$$
 wait_for 3 later 0 || fail "iavf: the alarm stays when the address has gone"
 stop_penstock
 config "$(service a 203.0.113.7 8001; service b any 8002)"
+# More addresses than are looked at: none of them is left out in silence.
+for i in $(seq 0 255); do echo "addr replace 198.51.$((100 + i / 128)).$((i % 128 + 1))/32 dev psga$$"; done | ip -batch -
+on_many() { echo -o port.net_i40e0.device=net_i40e0 -o "port.net_i40e0.pf=psga$$"; }
+# shellcheck disable=SC2046
+start_on net_i40e0 $(on_many)
+[ "$(flows flows)" = 257 ] || fail "i40e: $(flows flows) rules for 256 addresses, expected 257"
+ip addr add 192.0.2.1/32 dev psga$$
+wait_for 3 log_says "alarm: .* psga$$ has more than 256 addresses by now" || fail "i40e: the 257th address is not noticed"
+stop_penstock
+# shellcheck disable=SC2046
+refused_on net_i40e0 "psga$$ has more than 256" "name those of the services" -- $(on_many)
 # mlx5 counts and dumps: proven at once.
 start_on mlx5_pci0
 [ "$(flows states)" = proven ] || fail "mlx5: rules are $(flows states) at start"
