@@ -229,9 +229,15 @@ set_driver(const struct ps_knob *k, const char *value, struct ps_err *e)
 {
 	char *bind[] = {"dpdk-devbind.py", "-b", (char *)value, (char *)k->target, NULL};
 	char *unbind[] = {"dpdk-devbind.py", "-u", (char *)k->target, NULL};
+	const bool none = strcmp(value, "none") == 0;
 	char line[256], now[PS_KNOB_VALUE];
-	int rc = run_command(strcmp(value, "none") == 0 ? unbind : bind, line, sizeof(line));
+	int rc;
 
+	/* dpdk-devbind.py leaves modules to others, and says so in its own terms. */
+	if (!none && !ps_text_existsf("/sys/bus/pci/drivers/%s", value))
+		return ps_fail(e, ENODEV, "driver %.32s is not loaded; modprobe %.32s, and again",
+			value, value);
+	rc = run_command(none ? unbind : bind, line, sizeof(line));
 	if (rc == -ENOENT)
 		return ps_fail(e, ENOENT, "dpdk-devbind.py is missing; apt-get install dpdk");
 	if (rc == 0 && get_driver(k, now) == 0 && strcmp(now, value) != 0)
