@@ -97,6 +97,20 @@ ps_conf_addresses(const struct ps_conf_port *p, uint32_t *addr_be, uint32_t *n, 
 	return 0;
 }
 
+/* The kernel's loopback has one queue, and nothing of it can be set. */
+static int
+check_loopback(const struct ps_conf_port *p, struct ps_err *e)
+{
+	if (strcmp(p->device, "lo") != 0 || p->path == PS_PATH_SOCKET)
+		return 0;
+	if (p->queues == 1 && p->first_queue == 0 && p->layout == PS_LAYOUT_SIMPLE)
+		return 0;
+	return ps_fail(e, EINVAL,
+		"[port %s] device = lo has one queue, which is worker 0's; remove queues, "
+		"first_queue and layout",
+		p->name);
+}
+
 int
 ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 {
@@ -139,6 +153,8 @@ ps_conf_check(const struct ps_conf *c, struct ps_err *e)
 				"[port %s] layout = dedicated is for AF_XDP; remove it, or set "
 				"path = af_xdp",
 				p->name);
+		if (check_loopback(p, e) < 0)
+			return -EINVAL;
 		if (p->mbufs < 3 * p->descriptors)
 			return ps_fail(e, EINVAL,
 				"[port %s] mbufs: %u are too few for queues of %u; give at least "

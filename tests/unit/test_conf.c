@@ -188,6 +188,16 @@ test_whole(void)
 	CU_ASSERT_EQUAL(conf.port[0].layout, PS_LAYOUT_DEDICATED);
 	refuse("[port p]\ndevice = x\npath = socket\nlayout = dedicated\n" S("a", "any", "1"),
 		"[port p]|layout = dedicated|path = af_xdp");
+	CU_ASSERT_EQUAL(load("[port p]\ndevice = lo\n" S("a", "any", "1"), NULL), 0);
+	CU_ASSERT_EQUAL(
+		load("[port p]\ndevice = lo\npath = socket\nqueues = 2\n" S("a", "any", "1"), NULL),
+		0);
+	refuse("[port p]\ndevice = lo\nqueues = 2\n" S("a", "any", "1"),
+		"[port p]|lo has one queue|remove queues");
+	refuse("[port p]\ndevice = lo\nfirst_queue = 1\n" S("a", "any", "1"),
+		"[port p]|lo has one queue|first_queue");
+	refuse("[port p]\ndevice = lo\nlayout = dedicated\n" S("a", "any", "1"),
+		"[port p]|lo has one queue|layout");
 	refuse("[port p]\ndevice = x\npath = pmd\nlayout = dedicated\n" S("a", "any", "1"),
 		"[port p]|layout = dedicated|path = af_xdp");
 	refuse("[quic]\nconnections = 8\n" S("a", "any", "1"), "handshakes|connections");
