@@ -179,6 +179,8 @@ make_server(struct bench *b, struct ps_sink sink, const struct bench_server_conf
 
 	ps_quic_defaults(&l, &c);
 	l.conns = b->conns + 1024;
+	while (l.key_cache < l.conns)
+		l.key_cache *= 2;
 	l.handshakes = 1024;
 	l.streams = 1024;
 	c.idle_timeout_ms = conf->idle_timeout_ms;

@@ -94,7 +94,7 @@ make_masks(struct bench_open *o, uint8_t mask[BURST][5])
 	for (unsigned int i = 0; i < BURST; i++) {
 		hp[i] = &o->key[o->of[i]];
 		sample[i] = o->packet[i].bytes + OPEN_HDR - OPEN_PN_LEN + 4;
-		ps_hp_prefetch(o->protect, hp[i]);
+		__builtin_prefetch(hp[i]->hp);
 	}
 	ps_hp_masks(o->protect, hp, sample, mask, BURST);
 }
@@ -111,7 +111,7 @@ open_burst(struct bench_open *o, uint64_t pn)
 		uint8_t *pkt = o->packet[i].bytes;
 
 		if (i + PREFETCH_AHEAD < BURST)
-			ps_key_prefetch(o->protect, &o->key[o->of[i + PREFETCH_AHEAD]]);
+			ps_key_prefetch(o->protect, &o->key[o->of[i + PREFETCH_AHEAD]], o->text);
 		pkt[0] ^= mask[i][0] & 0x1f;
 		pkt[OPEN_HDR - 2] ^= mask[i][1];
 		pkt[OPEN_HDR - 1] ^= mask[i][2];

@@ -36,6 +36,7 @@ ack_owe(struct ps_quic *q, struct conn *c, bool urgent, uint64_t now_ns)
 
 	if (urgent || s->unacked_eliciting >= ACK_PACKETS) {
 		s->ack_due_ns = now_ns;
+		conn_ready_ack(q, c);
 		return;
 	}
 	if (due_ns >= s->ack_due_ns)
@@ -50,15 +51,10 @@ static void
 fetch(const struct conn *c)
 {
 	__builtin_prefetch(c);
-	__builtin_prefetch(&c->app);
-	__builtin_prefetch(&c->app.rx.r[0]);
-	__builtin_prefetch(&c->app.sent);
-	__builtin_prefetch(&c->tx);
-	__builtin_prefetch(&c->tx.hp);
-	__builtin_prefetch(&c->peer_cid);
-	__builtin_prefetch(&c->path);
-	__builtin_prefetch(&c->ids);
-	__builtin_prefetch(&c->send);
+	for (size_t i = offsetof(struct conn, app) & ~(size_t)63; i < CONN_HOT_BYTES; i += 64)
+		__builtin_prefetch((const char *)c + i);
+	for (size_t i = 0; i < CONN_ACK_BYTES; i += 64)
+		__builtin_prefetch((const char *)&c->tx + i);
 }
 
 /* An entry may be older than what is owed now, because an acknowledgement left meanwhile. At the
@@ -77,9 +73,7 @@ serve(struct ps_quic *q, struct conn *c, enum ack_class class, uint64_t now_ns)
 		file(q, c, class, c->app.ack_due_ns);
 	} else if (!early || (c->ack_filed >> owed & 1) == 0) {
 		c->app.ack_due_ns = now_ns;
-		ps_key_prefetch(q->protect, &c->tx);
-		ps_hp_prefetch(q->protect, &c->tx);
-		conn_ready(q, c);
+		conn_ready_ack(q, c);
 	}
 }
 

@@ -7,6 +7,8 @@
 #ifndef PS_QUIC_AES_H
 #define PS_QUIC_AES_H
 
+#include <cpuid.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <immintrin.h>
@@ -121,18 +123,46 @@ ps_aes_encrypt_lanes(const uint8_t *const key[PS_AES_LANES], __m128i block[PS_AE
 	}
 }
 
-/* The same with the keys expanded before. */
-static inline void
-ps_aes_encrypt_expanded_lanes(
-	const struct ps_aes_key *const key[PS_AES_LANES], __m128i block[PS_AES_LANES])
+#define PS_AES_WIDE __attribute__((target("avx512f,avx512bw,vaes")))
+
+PS_AES_WIDE static inline __m512i
+ps_aes_gather(const uint8_t *const at[PS_AES_LANES])
 {
-	for (unsigned int j = 0; j < PS_AES_LANES; j++)
-		block[j] = _mm_xor_si128(block[j], key[j]->round[0]);
-	for (unsigned int i = 1; i < PS_AES_ROUNDS; i++)
-		for (unsigned int j = 0; j < PS_AES_LANES; j++)
-			block[j] = _mm_aesenc_si128(block[j], key[j]->round[i]);
-	for (unsigned int j = 0; j < PS_AES_LANES; j++)
-		block[j] = _mm_aesenclast_si128(block[j], key[j]->round[PS_AES_ROUNDS]);
+	__m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const void *)at[0]));
+
+	v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)at[1]), 1);
+	v = _mm512_inserti32x4(v, _mm_loadu_si128((const void *)at[2]), 2);
+	return _mm512_inserti32x4(v, _mm_loadu_si128((const void *)at[3]), 3);
+}
+
+/* The same with all lanes in one register. */
+PS_AES_WIDE static void
+ps_aes_encrypt_wide(const uint8_t *const key[PS_AES_LANES], const uint8_t *const in[PS_AES_LANES],
+	__m128i out[PS_AES_LANES])
+{
+	const __m512i last_word = _mm512_set1_epi32(0x0c0f0e0d);
+	__m512i k = ps_aes_gather(key), b = _mm512_xor_si512(ps_aes_gather(in), k);
+
+	for (unsigned int i = 0; i < PS_AES_ROUNDS; i++) {
+		__m512i word = _mm512_aesenclast_epi128(
+			_mm512_shuffle_epi8(k, last_word), _mm512_set1_epi32((int)ps_aes_rcon[i]));
+
+		k = _mm512_xor_si512(k, _mm512_bslli_epi128(k, 4));
+		k = _mm512_ternarylogic_epi32(k, _mm512_bslli_epi128(k, 8), word, 0x96); /* xor */
+		b = i < PS_AES_ROUNDS - 1 ? _mm512_aesenc_epi128(b, k)
+					  : _mm512_aesenclast_epi128(b, k);
+	}
+	_mm512_storeu_si512(out, b);
+}
+
+/* Whether the processor and the system can do that. */
+static inline bool
+ps_aes_wide(void)
+{
+	unsigned int a, b, c, d;
+
+	return __builtin_cpu_supports("avx512bw") && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+	       (c & bit_VAES) != 0;
 }
 
 /* The same under AES-256 keys, of 32 bytes. */

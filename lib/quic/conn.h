@@ -231,7 +231,8 @@ struct conn {
 	bool phase;                /* key phase bit */
 	bool keys;                 /* 1-RTT keys installed */
 	bool confirmed;
-	bool queued;       /* on the ready list */
+	bool queued;       /* on the ready list, and */
+	bool ack_only;     /* there for nothing but an acknowledgement */
 	bool touched;      /* in this burst, rx.c */
 	uint8_t ack_filed; /* bit per queue of ack.c that holds it */
 	uint64_t link;
@@ -248,12 +249,16 @@ struct conn {
 	bool send_max_streams, send_max_data;
 	struct space app;
 
-	uint64_t idle_ns;     /* effective timeout, 0: none */
-	uint64_t phase_tx_pn; /* first packet number sent in this phase */
-	uint64_t forged;      /* packets that did not verify */
+	uint64_t idle_ns; /* effective timeout, 0: none */
+	uint64_t forged;  /* packets that did not verify */
+	struct ps_cid our_cid;
+
+	/* What an acknowledgement needs besides: CONN_ACK_BYTES from tx on. */
+	struct ps_pkt_key tx __attribute__((aligned(64)));
+	struct ps_cid peer_cid;
+	bool ecn_off; /* our marks do not come through, RFC 9000 section 13.4.2 */
 	uint32_t ready_next;
-	struct ps_pkt_key tx;
-	struct ps_cid peer_cid, our_cid;
+	uint64_t phase_tx_pn; /* first packet number sent in this phase */
 
 	/* key updates, RFC 9001 section 6 */
 	struct ps_pkt_key rx_next; /* derived ahead, so that an update takes no longer to try */
@@ -289,7 +294,6 @@ struct conn {
 	uint64_t handshake_due_ns;
 	struct ids ids;
 	struct path path;
-	bool ecn_off; /* our marks do not come through, RFC 9000 section 13.4.2 */
 	bool send_new_token;
 	bool done_acked;    /* server role: HANDSHAKE_DONE was acknowledged */
 	uint32_t budget;    /* frames without progress that are still forgiven */
@@ -301,5 +305,7 @@ struct conn {
 /* From the start to the newest range of packets received. */
 #define CONN_HOT_BYTES (offsetof(struct conn, app.rx.r[1]))
 _Static_assert(CONN_HOT_BYTES <= 384, "what every packet reads fits six cache lines");
+#define CONN_ACK_BYTES (offsetof(struct conn, rx_next) - offsetof(struct conn, tx))
+_Static_assert(CONN_ACK_BYTES <= 128, "what an acknowledgement adds fits two");
 
 #endif

@@ -38,7 +38,8 @@
 /* Frames that move nothing: forgiven at once, and per second. A packet costs at least one. */
 #define BUDGET_FULL    10000
 #define BUDGET_PER_S   330
-#define GRANULARITY_NS PS_MS_NS /* RFC 9002 section 6.1.2 */
+#define UPDATE_PACKETS (UINT64_C(1) << 22) /* half of what AES-GCM may seal under one key */
+#define GRANULARITY_NS PS_MS_NS            /* RFC 9002 section 6.1.2 */
 
 /* -- timer wheel: later deadlines wait in the last bucket and are filed again -- */
 
@@ -169,11 +170,20 @@ struct conn *conn_alloc(struct ps_quic *q);
 struct conn *conn_find(struct ps_quic *q, struct ps_quic_conn_id id);
 /* Puts a connection on the list that tx_burst serves, once. */
 void conn_ready(struct ps_quic *q, struct conn *c);
+/* For an acknowledgement alone; whatever else is to be sent brings its own conn_ready(). */
+void conn_ready_ack(struct ps_quic *q, struct conn *c);
 struct conn *conn_ready_pop(struct ps_quic *q);
 void conn_spare(struct ps_quic *q, struct conn *c);
 struct reply *reply_alloc(struct ps_quic *q, const struct ps_datagram *to);
 
 /* keys.c */
+/* The AEAD's limit may be near: keys_refresh() has to look. */
+static inline bool
+keys_worn(const struct conn *c)
+{
+	return c->app.tx_next - c->phase_tx_pn >= UPDATE_PACKETS;
+}
+
 void keys_install(struct conn *c, const struct ps_tls_secret *s);
 /* Opens a short-header packet whose header protection is off, following the peer's key update. */
 bool keys_open(struct ps_quic *q, struct conn *c, uint64_t pn, uint8_t *pkt, size_t aad_len,

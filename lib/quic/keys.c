@@ -5,8 +5,7 @@
 
 #include "engine.h"
 
-#define UPDATE_PACKETS (UINT64_C(1) << 22)       /* half of what AES-GCM may seal under one key */
-#define SEAL_MAX       (2 * UPDATE_PACKETS - 64) /* some are left to say that it is over */
+#define SEAL_MAX (2 * UPDATE_PACKETS - 64) /* some are left to say that it is over */
 
 /* The key after k, which next may be; header protection stays. */
 static void
@@ -92,7 +91,7 @@ keys_refresh(struct ps_quic *q, struct conn *c, uint64_t now_ns)
 
 	if (sealed >= SEAL_MAX)
 		conn_close(q, c, false, PS_QUIC_AEAD_LIMIT_REACHED, 0, "", now_ns);
-	if (!c->confirmed || sealed < UPDATE_PACKETS)
+	if (!c->confirmed || !keys_worn(c))
 		return;
 	/* Section 6.1: not before the peer has our packets of this phase and uses its keys, whoever
 	 * began it, or it would have to skip a phase. */

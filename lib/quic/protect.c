@@ -14,6 +14,7 @@
 
 #include "aes.h"
 #include "chacha.h"
+#include "gcm.h"
 #include "hkdf.h"
 #include "protect_internal.h"
 #include "ps_be.h"
@@ -26,12 +27,6 @@ _Static_assert(
 	sizeof(struct ps_pkt_key) == 80 && offsetof(struct ps_pkt_key, hp) + 16 <= CACHE_LINE,
 	"the key of a packet takes few cache lines");
 
-/* A key expanded: for the payload, and of AES-128 for the header too. */
-struct key_line {
-	struct gcm_key_data gcm;
-	struct ps_aes_key hp;
-} __attribute__((aligned(CACHE_LINE)));
-
 struct ps_protect {
 	/* The library's code for this processor, of GCM by suite. These functions keep nothing in
 	 * the manager, so that it is given back once they are known. */
@@ -40,6 +35,7 @@ struct ps_protect {
 	chacha_poly_init_t chacha_init;
 	chacha_poly_enc_dec_update_t chacha_seal, chacha_open;
 	chacha_poly_finalize_t chacha_finalize;
+	bool wide;             /* the processor has AES in registers of 512 bits */
 	uint32_t mask;         /* of the cache: lines - 1 */
 	uint32_t next;         /* line that the next key takes: the oldest */
 	uint64_t expansions;   /* keys expanded so far */
@@ -48,7 +44,7 @@ struct ps_protect {
 	struct chacha20_poly1305_context_data chacha;
 	struct ps_aes_key cid_make, cid_read, reset, random;
 	struct gcm_key_data retry, token;
-	struct key_line line[];
+	struct gcm_key_data line[];
 };
 
 static bool
@@ -78,7 +74,7 @@ take_functions(struct ps_protect *p)
 size_t
 ps_protect_footprint(uint32_t cache_keys)
 {
-	return sizeof(struct ps_protect) + (size_t)cache_keys * sizeof(struct key_line);
+	return sizeof(struct ps_protect) + (size_t)cache_keys * sizeof(struct gcm_key_data);
 }
 
 struct ps_protect *
@@ -98,6 +94,7 @@ ps_protect_new(void *mem, uint32_t cache_keys)
 	memset(p, 0, ps_protect_footprint(cache_keys));
 	if (!take_functions(p))
 		return NULL;
+	p->wide = ps_aes_wide();
 	p->mask = cache_keys - 1;
 	p->pre[PS_AES_128_GCM_SHA256](retry_key, &p->retry);
 	ps_random(key, sizeof(key));
@@ -170,9 +167,9 @@ same_block(__m128i a, __m128i b)
  * key after keeps an all-zero key from matching a line never used. A key of one size does not begin
  * like one of the other, because a hash made them all. */
 static inline bool
-holds(const struct key_line *line, const struct ps_pkt_key *k)
+holds(const struct gcm_key_data *line, const struct ps_pkt_key *k)
 {
-	const __m128i *round = (const __m128i *)line->gcm.expanded_keys;
+	const __m128i *round = (const __m128i *)line->expanded_keys;
 	const __m128i *key = (const void *)k->key;
 
 	if (!same_block(_mm_load_si128(&round[0]), _mm_loadu_si128(&key[0])))
@@ -186,37 +183,41 @@ holds(const struct key_line *line, const struct ps_pkt_key *k)
 static inline const struct gcm_key_data *
 expanded(struct ps_protect *p, struct ps_pkt_key *k)
 {
-	struct key_line *line = &p->line[k->cached & p->mask];
+	struct gcm_key_data *line = &p->line[k->cached & p->mask];
 
 	if (__builtin_expect(holds(line, k), 1))
-		return &line->gcm;
+		return line;
 	k->cached = p->next++ & p->mask;
 	line = &p->line[k->cached];
-	p->pre[k->suite](k->key, &line->gcm);
-	if (k->suite == PS_AES_128_GCM_SHA256)
-		ps_aes_expand(&line->hp, k->hp);
+	p->pre[k->suite](k->key, line);
 	p->expansions++;
-	return &line->gcm;
+	return line;
 }
 
-void
-ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
+static inline void
+fetch(const void *p, size_t from, size_t end)
 {
-	const char *line = (const char *)&p->line[k->cached & p->mask];
-
-	for (size_t i = 0; i < sizeof(p->line[0].gcm); i += CACHE_LINE)
-		__builtin_prefetch(line + i);
+	for (size_t i = from & ~(size_t)(CACHE_LINE - 1); i < end; i += CACHE_LINE)
+		__builtin_prefetch((const char *)p + i);
 }
 
+/* Behind the round keys stand powers of the hash key. Code of 512 bits has 48, the lowest last, and
+ * takes as many as there are blocks, and one for the lengths; other code has 8 and as many sums. */
 void
-ps_hp_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k)
+ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k, size_t text_len)
 {
-	const struct key_line *line = &p->line[k->cached & p->mask];
-	const char *hp = (const char *)&line->hp;
+	const struct gcm_key_data *line = &p->line[k->cached & p->mask];
+	const size_t powers = offsetof(struct gcm_key_data, ghash_keys);
+	size_t end = powers + sizeof(line->ghash_keys.sse_avx), from = powers;
 
-	__builtin_prefetch(line);
-	for (size_t i = 0; i < sizeof(line->hp); i += CACHE_LINE)
-		__builtin_prefetch(hp + i);
+	if (p->wide) {
+		size_t need = 16 * (text_len / 16 + 2);
+
+		end = powers + sizeof(line->ghash_keys.vaes_avx512);
+		from = need < end - powers ? end - need : powers;
+	}
+	fetch(line, 0, k->suite == PS_AES_128_GCM_SHA256 ? 16 * (PS_AES_ROUNDS + 1) : powers);
+	fetch(line, from, end);
 }
 
 /* Section 5.3: the IV xor the packet number. */
@@ -231,6 +232,23 @@ static inline bool
 tag_equal(const uint8_t a[PS_AEAD_TAG], const uint8_t b[PS_AEAD_TAG])
 {
 	return same_block(_mm_loadu_si128((const void *)a), _mm_loadu_si128((const void *)b));
+}
+
+/* Masks of up to four packets under AES-128. */
+static inline void
+wide_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
+	uint8_t masks[][5], unsigned int n)
+{
+	const uint8_t *key[PS_AES_LANES], *sample[PS_AES_LANES];
+	__m128i block[PS_AES_LANES];
+
+	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
+		key[j] = keys[j < n ? j : n - 1]->hp;
+		sample[j] = samples[j < n ? j : n - 1];
+	}
+	ps_aes_encrypt_wide(key, sample, block);
+	for (unsigned int j = 0; j < n; j++)
+		memcpy(masks[j], &block[j], 5);
 }
 
 /* Masks of up to four packets from raw keys of any suites. Each suite among them does all lanes, of
@@ -261,46 +279,19 @@ raw_masks(const struct ps_pkt_key *const keys[], const uint8_t *const samples[],
 		memcpy(masks[j], &block[keys[j]->suite][j], 5);
 }
 
-/* Masks of up to four packets whose expanded keys are at hand; false when one's is not. Nothing is
- * expanded here: a key that took another's place among these four would spoil its mask. */
-static inline bool
-cached_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
-	const uint8_t *const samples[], __m128i block[PS_AES_LANES], unsigned int n)
-{
-	const struct ps_aes_key *lane[PS_AES_LANES];
-	bool all = true;
-
-	for (unsigned int j = 0; j < PS_AES_LANES; j++) {
-		const struct ps_pkt_key *k = keys[j < n ? j : n - 1];
-		const struct key_line *line = &p->line[k->cached & p->mask];
-
-		all &= holds(line, k);
-		lane[j] = &line->hp;
-		block[j] = _mm_loadu_si128((const void *)samples[j < n ? j : n - 1]);
-	}
-	if (!all)
-		return false;
-	ps_aes_encrypt_expanded_lanes(lane, block);
-	return true;
-}
-
 void
 ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
 	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n)
 {
 	for (unsigned int i = 0; i < n; i += PS_AES_LANES) {
 		unsigned int lanes = n - i < PS_AES_LANES ? n - i : PS_AES_LANES, other = 0;
-		__m128i block[PS_AES_LANES];
 
 		for (unsigned int j = 0; j < lanes; j++)
 			other |= keys[i + j]->suite; /* not 0: one that is not AES-128 */
-		if (__builtin_expect(other != PS_AES_128_GCM_SHA256, 0) ||
-			!cached_masks(p, keys + i, samples + i, block, lanes)) {
+		if (__builtin_expect(other == PS_AES_128_GCM_SHA256, 1) && p->wide)
+			wide_masks(keys + i, samples + i, masks + i, lanes);
+		else
 			raw_masks(keys + i, samples + i, masks + i, lanes);
-			continue;
-		}
-		for (unsigned int j = 0; j < lanes; j++)
-			memcpy(masks[i + j], &block[j], 5);
 	}
 }
 
@@ -323,6 +314,14 @@ ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, s
 	return tag_equal(tag, text + clear_len);
 }
 
+static inline void
+protect_header(uint8_t *pkt, uint8_t *pn_at, unsigned int pn_len, const uint8_t mask[5])
+{
+	pkt[0] ^= mask[0] & (pkt[0] & 0x80 ? 0x0f : 0x1f);
+	for (unsigned int i = 0; i < pn_len; i++)
+		pn_at[i] ^= mask[1 + i];
+}
+
 void
 ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
 	unsigned int pn_len, size_t text_len)
@@ -343,9 +342,49 @@ ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, s
 			hdr_len, text + text_len, PS_AEAD_TAG);
 	}
 	ps_hp_masks(p, keys, samples, mask, 1);
-	pkt[0] ^= mask[0][0] & (pkt[0] & 0x80 ? 0x0f : 0x1f);
-	for (unsigned int i = 0; i < pn_len; i++)
-		pn_at[i] ^= mask[0][1 + i];
+	protect_header(pkt, pn_at, pn_len, mask[0]);
+}
+
+/* The IV xor the packet number, in a register. */
+static inline __m128i
+small_nonce(const struct ps_pkt_key *k, uint64_t pn)
+{
+	__m128i iv = _mm_loadu_si128((const void *)&k->iv); /* and the word behind it */
+	__m128i count = _mm_cvtsi64_si128((long long)__builtin_bswap64(pn));
+
+	iv = _mm_and_si128(iv, _mm_set_epi32(0, -1, -1, -1));
+	return _mm_xor_si128(iv, _mm_slli_si128(count, 4));
+}
+
+void
+ps_seal_small(struct ps_protect *p, const struct ps_small_packet s[], unsigned int n)
+{
+	const struct ps_small_packet *of[PS_SMALL_BURST];
+	const struct ps_pkt_key *keys[PS_SMALL_BURST];
+	const uint8_t *samples[PS_SMALL_BURST];
+	uint8_t masks[PS_SMALL_BURST][5];
+	unsigned int m = 0;
+
+	assert(n <= PS_SMALL_BURST);
+	for (unsigned int i = 0; i < n; i++) {
+		struct ps_pkt_key *k = s[i].key;
+
+		if (k->suite != PS_AES_128_GCM_SHA256 || s[i].hdr_len > PS_GCM_SMALL ||
+			s[i].text_len > PS_GCM_SMALL) {
+			ps_seal(p, k, s[i].pn, s[i].pkt, s[i].hdr_len, s[i].pn_len, s[i].text_len);
+			continue;
+		}
+		ps_gcm_seal_small(
+			k->key, small_nonce(k, s[i].pn), s[i].pkt, s[i].hdr_len, s[i].text_len);
+		keys[m] = k;
+		samples[m] = s[i].pkt + s[i].hdr_len - s[i].pn_len + 4;
+		of[m++] = &s[i];
+	}
+	if (m > 0)
+		ps_hp_masks(p, keys, samples, masks, m);
+	for (unsigned int i = 0; i < m; i++)
+		protect_header(of[i]->pkt, of[i]->pkt + of[i]->hdr_len - of[i]->pn_len,
+			of[i]->pn_len, masks[i]);
 }
 
 void

@@ -5,7 +5,7 @@
  * cipher. protect.c names intel-ipsec-mb and hkdf.c nettle; no other file does, but the bench that
  * measures the bare library.
  *
- * A connection keeps raw keys (80 bytes a direction). Expanded keys of AES (1.2 KB) live in
+ * A connection keeps raw keys (80 bytes a direction). Expanded keys of AES (1 KB) live in
  * a bounded cache of the ps_protect that all connections of one thread share: they are made once
  * and reused until another connection needs the place. ChaCha20 has none. One thread per
  * ps_protect; no allocation. */
@@ -58,7 +58,8 @@ void ps_pkt_key_wipe(struct ps_pkt_key *k);
 /* -- packets, sections 5.3 and 5.4 -- */
 
 /* Header-protection masks for n packets of any suites, one block of AES or ChaCha20 each (sections
- * 5.4.3 and 5.4.4); no library. Expanded keys are used where p holds them; none is made here. */
+ * 5.4.3 and 5.4.4); no library. Round keys are made on the way, which takes less than to bring
+ * them from memory. */
 void ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const keys[],
 	const uint8_t *const samples[], uint8_t masks[][5], unsigned int n);
 
@@ -71,9 +72,26 @@ bool ps_open(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *p
  * text_len >= 4, or there is nothing to sample (section 5.4.2): pad. */
 void ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t *pkt, size_t hdr_len,
 	unsigned int pn_len, size_t text_len);
-/* Bring closer what ps_open and ps_hp_masks read of an expanded key; call a few packets ahead. */
-void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k);
-void ps_hp_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k);
+/* A packet to be sealed with others. Behind its header there is room for text and tag, and for
+ * PS_SMALL_ROOM bytes, which are read and written whatever text_len is. */
+struct ps_small_packet {
+	struct ps_pkt_key *key;
+	uint64_t pn;
+	uint8_t *pkt;
+	uint16_t hdr_len, text_len;
+	uint8_t pn_len;
+};
+
+#define PS_SMALL_ROOM  48
+#define PS_SMALL_BURST 64
+
+/* ps_seal() of up to PS_SMALL_BURST packets of little text, such as acknowledgements. Under AES-128
+ * no expanded key is used or made: a connection that is only acknowledged takes no room in the
+ * cache. */
+void ps_seal_small(struct ps_protect *p, const struct ps_small_packet s[], unsigned int n);
+/* Brings closer what ps_open reads of an expanded key for so much text; call a few packets ahead.
+ */
+void ps_key_prefetch(const struct ps_protect *p, const struct ps_pkt_key *k, size_t text_len);
 
 /* Section 5.8: tag over the Retry pseudo-packet. retry: the packet without its tag, len <=
  * PS_UDP_PAYLOAD_MAX. */

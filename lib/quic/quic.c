@@ -264,11 +264,9 @@ conn_find(struct ps_quic *q, struct ps_quic_conn_id id)
 	return c->state != CONN_FREE && c->generation == id.generation ? c : NULL;
 }
 
-void
-conn_ready(struct ps_quic *q, struct conn *c)
+static void
+enqueue(struct ps_quic *q, struct conn *c)
 {
-	if (c->queued)
-		return;
 	c->queued = true;
 	c->ready_next = NONE;
 	if (q->ready_head == NONE)
@@ -276,6 +274,23 @@ conn_ready(struct ps_quic *q, struct conn *c)
 	else
 		q->conns[q->ready_tail].ready_next = c->slot;
 	q->ready_tail = c->slot;
+}
+
+void
+conn_ready(struct ps_quic *q, struct conn *c)
+{
+	c->ack_only = false;
+	if (!c->queued)
+		enqueue(q, c);
+}
+
+void
+conn_ready_ack(struct ps_quic *q, struct conn *c)
+{
+	if (c->queued)
+		return;
+	c->ack_only = true;
+	enqueue(q, c);
 }
 
 struct conn *

@@ -413,7 +413,6 @@ short_admit(struct ps_quic *q, struct burst *b, struct short_packet *s, uint64_t
 		ps_drop(q->drops, PS_DROP_QUIC_NO_KEY);
 		return false;
 	}
-	ps_hp_prefetch(q->protect, &c->rx);
 	__builtin_prefetch(&c->done[c->done_base % DONE_BITS / 64]);
 	__builtin_prefetch(&c->peer);
 	return true;
@@ -497,13 +496,19 @@ short_open(struct ps_quic *q, struct burst *b, struct short_packet *s, uint64_t 
 }
 
 static void
+key_fetch(const struct ps_quic *q, const struct short_packet *s)
+{
+	ps_key_prefetch(q->protect, &s->c->rx, s->size);
+}
+
+static void
 short_receive(struct ps_quic *q, struct burst *b, uint64_t now_ns)
 {
 	for (unsigned int i = 0; i < b->n && i < PREFETCH_AHEAD; i++)
-		ps_key_prefetch(q->protect, &b->p[i].c->rx);
+		key_fetch(q, &b->p[i]);
 	for (unsigned int i = 0; i < b->n; i++) {
 		if (i + PREFETCH_AHEAD < b->n)
-			ps_key_prefetch(q->protect, &b->p[i + PREFETCH_AHEAD].c->rx);
+			key_fetch(q, &b->p[i + PREFETCH_AHEAD]);
 		short_open(q, b, &b->p[i], now_ns);
 	}
 }

@@ -441,6 +441,87 @@ build(struct ps_quic *q, struct conn *c, struct ps_datagram *out, uint64_t now_n
 	return d.n == 0 ? 0 : datagram_end(q, c, &d, now_ns);
 }
 
+/* Whether an acknowledgement is all that the connection has to send, as nearly always. */
+static bool
+ack_alone(const struct conn *c, const struct ps_datagram *out, uint64_t now_ns)
+{
+	return c->ack_only && c->state == CONN_ESTABLISHED && c->handshake == NONE &&
+	       c->app.ack_due_ns <= now_ns && c->app.rx.n > 0 && !c->app.probe && !keys_worn(c) &&
+	       out->len >= PS_UDP_PAYLOAD_MIN;
+}
+
+/* The straight way out: what build() would make of it, but for the seal. Nothing else of the
+ * connection is touched, and no deadline moves. */
+static void
+build_ack(struct ps_quic *q, struct conn *c, struct ps_datagram *out, struct ps_small_packet *s,
+	uint64_t now_ns)
+{
+	struct packet k; /* its records are not used */
+
+	k.s = &c->app;
+	k.start = out->data;
+	k.pn = c->app.tx_next++;
+	k.pn_len = ps_pn_size(k.pn, c->app.tx_acked);
+	k.hdr_len = ps_pkt_short_put(k.start, &c->peer_cid, c->phase, k.pn, k.pn_len);
+	k.len = 0;
+	k.cap = out->len - k.hdr_len - PS_AEAD_TAG;
+	put_ack(q, &k, now_ns);
+	out->flow = c->flow;
+	out->link = c->link;
+	out->ecn = c->ecn_off ? 0 : 2;
+	out->len = (uint16_t)(k.hdr_len + k.len + PS_AEAD_TAG);
+	*s = (struct ps_small_packet){.key = &c->tx,
+		.pn = k.pn,
+		.pkt = k.start,
+		.hdr_len = (uint16_t)k.hdr_len,
+		.text_len = (uint16_t)k.len,
+		.pn_len = (uint8_t)k.pn_len};
+}
+
+/* A datagram of the connection's; false when it has nothing to send after all. */
+static bool
+conn_send(struct ps_quic *q, struct conn *c, struct ps_datagram *out, uint64_t now_ns)
+{
+	size_t size = build(q, c, out, now_ns);
+
+	if (size == 0) {
+		conn_rearm(q, c);
+		return false;
+	}
+	out->len = (uint16_t)size;
+	if (conn_wants_tx(q, c, now_ns))
+		conn_ready(q, c);
+	else if (c->timer_tick == PS_NEVER || c->app.last_eliciting_ns == now_ns ||
+		 c->state != CONN_ESTABLISHED)
+		conn_rearm(q, c); /* an acknowledgement alone moves no deadline */
+	return true;
+}
+
+/* Acknowledgements wait until the end, so that they are sealed together: keys do not change
+ * meanwhile, as nothing else is sent for their connections. */
+static unsigned int
+conns_send(struct ps_quic *q, struct ps_datagram *const out[], unsigned int n, uint64_t now_ns)
+{
+	struct ps_small_packet ack[PS_SMALL_BURST];
+	unsigned int i = 0, acks = 0;
+
+	while (i < n && q->ready_head != NONE) {
+		struct conn *c = conn_ready_pop(q);
+
+		if (!ack_alone(c, out[i], now_ns)) {
+			i += conn_send(q, c, out[i], now_ns);
+			continue;
+		}
+		build_ack(q, c, out[i++], &ack[acks++], now_ns);
+		if (acks == PS_SMALL_BURST) {
+			ps_seal_small(q->protect, ack, acks);
+			acks = 0;
+		}
+	}
+	ps_seal_small(q->protect, ack, acks);
+	return i;
+}
+
 unsigned int
 ps_quic_tx_burst(
 	struct ps_quic *q, struct ps_datagram *const out[], unsigned int n, uint64_t now_ns)
@@ -456,22 +537,7 @@ ps_quic_tx_burst(
 		out[i]->link = r->link;
 		out[i]->ecn = 0;
 	}
-	while (i < n && q->ready_head != NONE) {
-		struct conn *c = conn_ready_pop(q);
-		size_t size = build(q, c, out[i], now_ns);
-
-		if (size == 0) {
-			conn_rearm(q, c);
-			continue;
-		}
-		out[i]->len = (uint16_t)size;
-		i++;
-		if (conn_wants_tx(q, c, now_ns))
-			conn_ready(q, c);
-		else if (c->timer_tick == PS_NEVER || c->app.last_eliciting_ns == now_ns ||
-			 c->state != CONN_ESTABLISHED)
-			conn_rearm(q, c); /* an acknowledgement alone moves no deadline */
-	}
+	i += conns_send(q, out + i, n - i, now_ns);
 	q->stats.datagrams_tx += i;
 	return i;
 }

@@ -99,7 +99,7 @@ whole_receive(struct ps_quic *q, struct conn *c, const uint8_t *pkt, uint64_t pn
 	}
 	packet_count(q, c, PS_LEVEL_APP, pn, true, now_ns);
 	deliver(q, c, n, now_ns);
-	*act = c->app.ack_due_ns <= now_ns || c->send_max_data;
+	*act = c->send_max_data;
 	if (!credit_rests(q, c)) {
 		streams_credit(q, c, now_ns);
 		*act = true;

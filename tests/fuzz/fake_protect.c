@@ -11,6 +11,7 @@
 /* Declared as what they replace, so that a change of that does not go unnoticed. */
 __typeof__(ps_open) __wrap_ps_open;
 __typeof__(ps_seal) __wrap_ps_seal;
+__typeof__(ps_seal_small) __wrap_ps_seal_small;
 __typeof__(ps_hp_masks) __wrap_ps_hp_masks;
 __typeof__(ps_cid_make) __wrap_ps_cid_make;
 __typeof__(ps_cid_read) __wrap_ps_cid_read;
@@ -44,6 +45,19 @@ __wrap_ps_seal(struct ps_protect *p, struct ps_pkt_key *k, uint64_t pn, uint8_t 
 	(void)pn;
 	FUZZ_CHECK(pn_len + text_len >= 4);
 	memset(pkt + hdr_len + text_len, 0, PS_AEAD_TAG);
+}
+
+void
+__wrap_ps_seal_small(struct ps_protect *p, const struct ps_small_packet s[], unsigned int n)
+{
+	FUZZ_CHECK(n <= PS_SMALL_BURST);
+	for (unsigned int i = 0; i < n; i++) {
+		if (s[i].text_len < PS_SMALL_ROOM)
+			memset(s[i].pkt + s[i].hdr_len + s[i].text_len, 0,
+				PS_SMALL_ROOM - s[i].text_len);
+		__wrap_ps_seal(
+			p, s[i].key, s[i].pn, s[i].pkt, s[i].hdr_len, s[i].pn_len, s[i].text_len);
+	}
 }
 
 void

@@ -19,7 +19,7 @@ opens(struct ps_protect *p, struct ps_pkt_key *k, unsigned int seed)
 	ps_seal(sender, &tx, seed, pkt, 10, 2, 30);
 	free(sender);
 	unmask(k, pkt, 8);
-	ps_key_prefetch(p, k);
+	ps_key_prefetch(p, k, 30);
 	ok = ps_open(p, k, seed, pkt, 10, 30);
 	for (unsigned int i = 0; i < 30; i++)
 		ok = ok && pkt[10 + i] == 0;
