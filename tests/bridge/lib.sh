@@ -11,7 +11,9 @@ BRIDGE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$BRIDGE_DIR/../interop/lib.sh"
 
 VALIDATOR=127.0.0.1:9009
-STREAMER=$AGAVE_OUT/release/tpu_streamer
+STREAMER=$AGAVE_OUT/$CARGO_PROFILE/tpu_streamer
+STEADY=$AGAVE_OUT/$CARGO_PROFILE/tpu_steady
+FLOOD=$BUILD/tests/bench/quic_flood
 COUNT=5000
 [ -z "${PENSTOCK_FULL:-}" ] || COUNT=100000
 
@@ -54,16 +56,77 @@ end_bridge() {
 	wait "$BRIDGE_PID" || fail "the bridge ended with code $?"
 }
 
-# keypair FILE: a Solana keypair file with a new key.
+# keypair FILE...: Solana keypair files with new keys.
 keypair() {
-	python3 - "$1" <<-'PYTHON'
+	python3 - "$@" <<-'PYTHON'
 		import json, subprocess, sys
-		pem = subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-outform", "DER"],
-		                     check=True, capture_output=True).stdout
-		pub = subprocess.run(["openssl", "pkey", "-inform", "DER", "-pubout", "-outform", "DER"],
-		                     input=pem, check=True, capture_output=True).stdout
-		json.dump(list(pem[-32:] + pub[-32:]), open(sys.argv[1], "w"))
+		def openssl(*args, **how):
+		    return subprocess.run(["openssl", *args, "-outform", "DER"], check=True, capture_output=True, **how).stdout
+		for path in sys.argv[1:]:
+		    pem = openssl("genpkey", "-algorithm", "ed25519")
+		    pub = openssl("pkey", "-inform", "DER", "-pubout", input=pem)
+		    json.dump(list(pem[-32:] + pub[-32:]), open(path, "w"))
 	PYTHON
+}
+
+# public_keys KEYPAIR...: in base58, one a line
+public_keys() {
+	python3 - "$@" <<-'PYTHON'
+		import json, sys
+		for path in sys.argv[1:]:
+		    key, out = bytes(json.load(open(path))[32:]), ""
+		    n = int.from_bytes(key, "big")
+		    while n:
+		        n, digit = divmod(n, 58)
+		        out = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit] + out
+		    print("1" * (32 - len(key.lstrip(b"\0"))) + out)
+	PYTHON
+}
+
+# make_senders N: keys with the same stake, and an address for each in the client's namespace. Sets
+# SENDERS for start_steady, STAKED for start_streamer, and fills $TMP/stakes.
+make_senders() {
+	local i files=()
+	SENDERS=() STAKED=()
+	for ((i = 0; i < $1; i++)); do
+		files+=("$TMP/sender.$i.json")
+		SENDERS+=(--key "$TMP/sender.$i.json")
+		STAKED+=(--staked "$TMP/sender.$i.json" 1000000000000)
+		ip -n "$NSC" addr add "10.77.0.$((100 + i))/24" dev cli
+	done
+	keypair "${files[@]}"
+	{
+		echo "staked_map_id:"
+		public_keys "${files[@]}" | sed 's/.*/  &: 1000000000000/'
+	} >"$TMP/stakes"
+}
+
+# start_steady RATE COUNT [ARGS...]: the senders together send so many transactions, so many a second,
+# with solana-tpu-client-next to the TPU port. Sets STEADY_PID.
+start_steady() {
+	transactions "$2" --seed 77
+	spawn steady in_client_exec "$STEADY" --to "$SERVER_ADDR:$TPU_PORT" --from 10.77.0.100 "${SENDERS[@]}" \
+		--rate "$1" --count "$2" --from-file "$TMP/transactions" --log "$TMP/steady.stamps" "${@:3}"
+	STEADY_PID=$PID
+}
+
+# arrivals [SKIP_S]: what became of them, in $TMP/arrivals.out
+arrivals() {
+	python3 "$BRIDGE_DIR/arrivals.py" "$TMP/transactions" "$TMP/steady.stamps" "$TMP/received" \
+		$((${#SENDERS[@]} / 2)) "$@" >"$TMP/arrivals.out" || fail "the arrivals cannot be told"
+}
+arrival() { field "$1" "$TMP/arrivals.out"; }
+
+# open_ways: for start_flood: addresses for the clients of the flood, and a way back for all answers.
+open_ways() {
+	ip -n "$NSC" route add local 10.78.0.0/16 dev lo
+	ip -n "$NSS" route add default via "$CLIENT_ADDR" dev srv
+}
+
+# start_flood SECONDS SPOOFED_PER_S CHURN_PER_S: sets FLOOD_PID; what it did is in $TMP/flood.out
+start_flood() {
+	spawn flood in_client_exec "$FLOOD" --to "$SERVER_ADDR:$TPU_PORT" --seconds "$1" --spoof "$2" --churn "$3"
+	FLOOD_PID=$PID
 }
 
 # start_second: penstock over kernel sockets as the validator, its feed is $TMP/second/tpu.0
@@ -94,7 +157,7 @@ need_streamer() {
 	command -v cargo >/dev/null || skip "needs cargo"
 	log=$(cargo fetch --locked --manifest-path "$BRIDGE_DIR/streamer/Cargo.toml" 2>&1) \
 		|| skip "cargo cannot fetch solana-streamer: $(echo "$log" | tail -n 1)"
-	log=$(CARGO_TARGET_DIR=$AGAVE_OUT cargo build --release --locked --offline -j2 \
+	log=$(CARGO_TARGET_DIR=$AGAVE_OUT cargo build --profile "$CARGO_PROFILE" --locked --offline -j2 \
 		--manifest-path "$BRIDGE_DIR/streamer/Cargo.toml" 2>&1) || {
 		! grep -qE "is not supported by the following|edition2024|newer version of Cargo" <<<"$log" \
 			|| skip "$(rustc --version) is too old for solana-streamer"
@@ -103,7 +166,7 @@ need_streamer() {
 	}
 }
 
-# start_streamer [--staked KEYPAIR LAMPORTS]...: what it takes is appended to $TMP/received
+# start_streamer [ARGS...]: what it takes is appended to $TMP/received, and when to received.times
 start_streamer() {
 	spawn streamer in_server_exec "$STREAMER" "$VALIDATOR" "$TMP/received" "$@"
 	STREAMER_PID=$PID

@@ -96,8 +96,6 @@ start_relay() {
 	wait_for 5 grep -q ready "$TMP/relay.log" || fail "the relay does not start"
 }
 
-in_client_exec() { exec ip netns exec "$NSC" "$@"; }
-
 end_relay() {
 	kill -TERM "$RELAY_PID"
 	wait "$RELAY_PID"

@@ -17,7 +17,8 @@ AIOQUIC_VENV=$BUILD/interop/aioquic
 AIOQUIC=$BUILD/interop/tpu_client_aioquic
 QUICHE=$BUILD/cargo-quiche/release/tpu_client_quiche
 AGAVE_OUT=${CARGO_HOME:-$HOME/.cargo}/penstock-agave
-AGAVE=$AGAVE_OUT/release/tpu_client_agave
+CARGO_PROFILE=${CARGO_PROFILE:-release}
+AGAVE=$AGAVE_OUT/$CARGO_PROFILE/tpu_client_agave
 TPU_PORT=8009
 CHECK_COUNT=0
 CHECK_PID=
@@ -34,7 +35,7 @@ cargo_client() {
 	command -v cargo >/dev/null || skip "needs cargo"
 	log=$(cargo fetch --locked --manifest-path "$manifest" 2>&1) \
 		|| skip "cargo cannot fetch what the $1 client needs: $(echo "$log" | tail -n 1)"
-	log=$(CARGO_TARGET_DIR=$2 cargo build --release --locked --offline -j2 --bins --examples \
+	log=$(CARGO_TARGET_DIR=$2 cargo build --profile "$CARGO_PROFILE" --locked --offline -j2 --bins --examples \
 		--manifest-path "$manifest" 2>&1) || {
 		! grep -qE "is not supported by the following|requires rustc|edition2024|newer version of Cargo" <<<"$log" \
 			|| skip "$(rustc --version) is too old for the $1 client"

@@ -27,7 +27,6 @@ spawn penstock in_server_exec "$PENSTOCK" run -c "$TMP/penstock.ini" -l 0,1 -o p
 PENSTOCK_PID=$PID
 wait_for 15 top_value redirected >/dev/null || fail "penstock does not start"
 
-in_client_exec() { exec ip netns exec "$NSC" "$@"; }
 spawn relay in_client_exec "$RELAY" --listen 127.0.0.1:$TPU_PORT --to $SERVER_ADDR:$TPU_PORT \
 	--from $CLIENT_ADDR --delay 5 --rate 10000 --queue 50 --rebind 200:200
 wait_for 5 grep -q ready "$TMP/relay.log" || fail "the relay does not start"

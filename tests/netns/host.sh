@@ -22,9 +22,6 @@ host_begin() {
 	write_host_conf "$CONF"
 }
 
-# As in_server_exec: no shell between us and the program.
-in_client_exec() { exec ip netns exec "$NSC" "$@"; }
-
 write_host_conf() {
 	cat >"$1" <<CONF
 [penstock]

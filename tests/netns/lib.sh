@@ -144,6 +144,7 @@ start_penstock() {
 
 # A function in the background would put a shell between us and the program; exec does not.
 in_server_exec() { exec ip netns exec "$NSS" "$@"; }
+in_client_exec() { exec ip netns exec "$NSC" "$@"; }
 
 is_serving() {
 	alive "$PENSTOCK_PID" || fail "penstock ended at start"

@@ -4,18 +4,21 @@
 //! The TPU port of an Agave validator: its own QUIC server with its stake-weighted quality of
 //! service, and behind it a writer in place of signature verification.
 //!
-//! usage: tpu_streamer ADDR:PORT OUT [--staked KEYPAIR LAMPORTS]...
+//! usage: tpu_streamer ADDR:PORT OUT [--staked KEYPAIR LAMPORTS]... [--streams-per-ms N]
 //!
-//! Appends each transaction to OUT, after its length as u32 in little endian. Ends on SIGKILL.
+//! Appends each transaction to OUT, after its length as u32 in little endian, and to OUT.times when
+//! it came, as u64 in little endian, ns of CLOCK_MONOTONIC. --streams-per-ms is the validator's
+//! --tpu-max-streams-per-ms. Ends on SIGKILL.
 
 use solana_keypair::read_keypair_file;
 use solana_keypair::Keypair;
+use solana_pubkey::Pubkey;
 use solana_signer::Signer;
 use solana_streamer::nonblocking::swqos::SwQosConfig;
 use solana_streamer::quic::{spawn_stake_weighted_qos_server, QuicStreamerConfig};
 use solana_streamer::streamer::StakedNodes;
 use std::collections::HashMap;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::net::UdpSocket;
 use std::sync::{Arc, RwLock};
@@ -23,25 +26,45 @@ use tokio_util::sync::CancellationToken;
 
 type Failure = Box<dyn std::error::Error>;
 
-fn stakes(mut args: impl Iterator<Item = String>) -> Result<StakedNodes, Failure> {
-    let mut map = HashMap::new();
+struct Options {
+    stakes: HashMap<Pubkey, u64>,
+    qos: SwQosConfig,
+}
+
+fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Failure> {
+    let mut o = Options { stakes: HashMap::new(), qos: SwQosConfig::default() };
     while let Some(option) = args.next() {
-        if option != "--staked" {
-            return Err(format!("unknown option {option}").into());
+        let value = args.next().ok_or("an option without value")?;
+        match option.as_str() {
+            "--staked" => {
+                let lamports = args.next().ok_or("--staked needs lamports")?.parse()?;
+                o.stakes.insert(read_keypair_file(value)?.pubkey(), lamports);
+            }
+            "--streams-per-ms" => o.qos.max_streams_per_ms = value.parse()?,
+            _ => return Err(format!("unknown option {option}").into()),
         }
-        let file = args.next().ok_or("--staked needs a keypair file")?;
-        let lamports: u64 = args.next().ok_or("--staked needs lamports")?.parse()?;
-        map.insert(read_keypair_file(file)?.pubkey(), lamports);
     }
-    Ok(StakedNodes::new(Arc::new(HashMap::new()), map))
+    Ok(o)
+}
+
+fn monotonic_ns() -> u64 {
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: t is valid for the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
+    t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
+}
+
+fn append(path: &str) -> std::io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
 }
 
 fn main() -> Result<(), Failure> {
     let mut args = std::env::args().skip(1);
     let bind = args.next().ok_or("ADDR:PORT is missing")?;
     let out = args.next().ok_or("OUT is missing")?;
-    let staked = Arc::new(RwLock::new(stakes(args)?));
-    let mut out = OpenOptions::new().create(true).append(true).open(out)?;
+    let o = options(args)?;
+    let staked = StakedNodes::new(Arc::new(HashMap::new()), o.stakes);
+    let (mut times, mut out) = (append(&format!("{out}.times"))?, append(&out)?);
     let (sender, receiver) = crossbeam_channel::bounded(1024);
     let _server = spawn_stake_weighted_qos_server(
         "tpuStreamer",
@@ -49,20 +72,23 @@ fn main() -> Result<(), Failure> {
         [UdpSocket::bind(&bind)?.into()],
         &Keypair::new(),
         sender,
-        staked,
+        Arc::new(RwLock::new(staked)),
         QuicStreamerConfig::default(),
-        SwQosConfig::default(),
+        o.qos,
         CancellationToken::new(),
     )?;
     println!("listening on {bind}");
     for batch in receiver {
-        let mut bytes = Vec::new();
+        let now = monotonic_ns().to_le_bytes();
+        let (mut bytes, mut stamps) = (Vec::new(), Vec::new());
         for packet in batch.iter() {
             let data = packet.data(..).ok_or("a packet without data")?;
             bytes.extend_from_slice(&(data.len() as u32).to_le_bytes());
             bytes.extend_from_slice(data);
+            stamps.extend_from_slice(&now);
         }
         out.write_all(&bytes)?;
+        times.write_all(&stamps)?;
     }
     Ok(())
 }

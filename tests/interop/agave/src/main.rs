@@ -7,13 +7,10 @@
 //! was closed is only in the crate's log. Prints the JSON of tpu_client_ngtcp2; exit code 0 when all
 //! were sent, 1 when not, 2 for usage.
 
+mod shared;
+
+use shared::{read_transactions, Leader, Waiting};
 use solana_keypair::Keypair;
-use solana_tpu_client_next::connection_workers_scheduler::{
-    ConnectionWorkersSchedulerError, WorkersBroadcaster,
-};
-use solana_tpu_client_next::leader_updater::LeaderUpdater;
-use solana_tpu_client_next::transaction_batch::TransactionBatch;
-use solana_tpu_client_next::workers_cache::WorkersCache;
 use solana_tpu_client_next::{ClientBuilder, SendTransactionStats};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::ExitCode;
@@ -65,19 +62,6 @@ fn parse() -> Option<Options> {
     (o.port != 0 && o.count != usize::MAX && source).then_some(o)
 }
 
-fn read_transactions(o: &Options) -> Option<Vec<Vec<u8>>> {
-    let data = if o.count > 0 { std::fs::read(&o.from_file).ok()? } else { vec![] };
-    let mut rest = &data[..];
-    let mut all = if o.empty { vec![vec![]] } else { vec![] };
-    while all.len() < o.count + o.empty as usize {
-        let (head, tail) = rest.split_first_chunk::<4>()?;
-        let len = u32::from_le_bytes(*head) as usize;
-        all.push(tail.get(..len)?.to_vec());
-        rest = &tail[len..];
-    }
-    Some(all)
-}
-
 static CLOSE: OnceLock<(&str, u64)> = OnceLock::new();
 
 /// The crate tells of a close in three ways: the first two of a connection at rest, the last, which
@@ -111,38 +95,6 @@ impl log::Log for CloseLog {
         }
     }
     fn flush(&self) {}
-}
-
-/// One validator is leader for ever.
-struct Leader(SocketAddr);
-
-#[async_trait::async_trait]
-impl LeaderUpdater for Leader {
-    fn next_leaders(&mut self, _: usize) -> Vec<SocketAddr> {
-        vec![self.0]
-    }
-    async fn stop(&mut self) {}
-}
-
-/// The crate's own one drops a batch when a worker is busy; this one waits, as a test that counts
-/// must.
-struct Waiting;
-
-#[async_trait::async_trait]
-impl WorkersBroadcaster for Waiting {
-    async fn send_to_workers(
-        &self,
-        workers: &mut WorkersCache,
-        leaders: &[SocketAddr],
-        batch: TransactionBatch,
-    ) -> Result<(), ConnectionWorkersSchedulerError> {
-        for leader in leaders {
-            if let Err(e) = workers.send_transactions_to_address(leader, batch.clone()).await {
-                eprintln!("worker: {e}");
-            }
-        }
-        Ok(())
-    }
 }
 
 async fn count(sent: Arc<AtomicU64>, stats: Arc<SendTransactionStats>, cancel: CancellationToken) {
@@ -192,10 +144,14 @@ async fn main() -> ExitCode {
         );
         return ExitCode::from(2);
     };
-    let Some(transactions) = read_transactions(&o) else {
-        eprintln!("{} does not hold {} transactions", o.from_file, o.count);
-        return ExitCode::FAILURE;
-    };
+    let mut transactions = if o.empty { vec![vec![]] } else { vec![] };
+    if o.count > 0 {
+        let Some(read) = read_transactions(&o.from_file, o.count) else {
+            eprintln!("{} does not hold {} transactions", o.from_file, o.count);
+            return ExitCode::FAILURE;
+        };
+        transactions.extend(read);
+    }
     log::set_logger(&CloseLog).unwrap();
     log::set_max_level(log::LevelFilter::Trace);
     let bytes: usize = transactions.iter().map(Vec::len).sum();
