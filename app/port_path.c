@@ -126,6 +126,19 @@ plan_socket(struct ps_port *p)
 	return 0;
 }
 
+/* No hardware behind it: lo, veth, TAP. Its frames are brought by whoever sends them, in softirq,
+ * so that to run its NAPI from the worker, a system call in each empty round, gains nothing
+ * (performance.md). Such an interface copies; only there may the driver do without: with zero-copy
+ * its polls would sleep. */
+static bool
+is_virtual(const char *ifname)
+{
+	char device[64];
+
+	read_link(device, sizeof(device), "/sys/class/net/%s/device", ifname);
+	return device[0] == '\0';
+}
+
 /* Answers that leave by lo come back in from there with an address of this host as source. */
 static int
 check_loopback(const struct ps_port *p, struct ps_err *e)
@@ -200,6 +213,7 @@ plan_af_xdp(struct ps_port *p, struct ps_err *e)
 	if (rc < 0)
 		return ps_fail(e, -rc, "[port %s] %.480s", c->name, cause.text);
 	p->xdp.mode = xdp_flags[c->xdp_mode];
+	p->xdp.busy = c->zero_copy == PS_ZERO_COPY_REQUIRE || !is_virtual(p->ifname);
 	load_program(p);
 	return 0;
 }
@@ -346,7 +360,7 @@ ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e
 		snprintf(arg, cap, "--allow=%s", p->eal_name);
 	} else if (p->kind == PS_PORT_AF_XDP) {
 		const char *object = ps_xdp_object_path(e);
-		const bool copies = p->conf->zero_copy == PS_ZERO_COPY_OFF ||
+		const bool copies = !p->xdp.busy || p->conf->zero_copy == PS_ZERO_COPY_OFF ||
 				    p->conf->xdp_mode == PS_XDP_MODE_GENERIC;
 
 		if (object == NULL)
@@ -357,9 +371,9 @@ ps_port_eal_arg(const struct ps_port *p, char *arg, size_t cap, struct ps_err *e
 		else
 			snprintf(program, sizeof(program), "xdp_prog=%s%s", object,
 				mode_devarg(p->conf));
-		snprintf(arg, cap, "--vdev=%s,iface=%s,start_queue=%u,queue_count=%u,%s%s",
+		snprintf(arg, cap, "--vdev=%s,iface=%s,start_queue=%u,queue_count=%u,%s%s%s",
 			p->eal_name, p->ifname, p->conf->first_queue, p->conf->queues, program,
-			copies ? ",force_copy=1" : "");
+			copies ? ",force_copy=1" : "", p->xdp.busy ? "" : ",busy_budget=0");
 	}
 	return 0;
 }

@@ -55,6 +55,7 @@ struct ps_xdp {
 	bool zero_copy;          /* every queue's socket, read back from the kernel */
 	struct ps_xdp_prog prog; /* ours, id 0: not attached yet */
 	uint32_t mode;           /* to ask for: XDP_FLAGS_DRV_MODE, XDP_FLAGS_SKB_MODE or 0 */
+	bool busy;               /* the driver's calls run the queue's NAPI; false: softirq alone */
 	int own_fd, link_fd;     /* of ps_xdp_load() and ps_xdp_link(), or -1 */
 	char pin[48];            /* path of the pinned map of sockets, or "" */
 	int xsks_fd, allow_fd, deny_fd, count_fd; /* to find them by id again takes CAP_SYS_ADMIN */

@@ -165,7 +165,7 @@ ps_xdp_claim_socket(struct ps_xdp *x, struct ps_err *err)
 	rc = x->n_socks < PS_STEER_QUEUES ? find_unclaimed(&fd) : -ENOSPC;
 	if (rc == 0 && getsockopt(fd, SOL_XDP, XDP_OPTIONS, &opt, &len) < 0)
 		rc = -errno;
-	if (rc == 0 && x->own_fd >= 0)
+	if (rc == 0 && x->own_fd >= 0 && x->busy)
 		rc = ps_xdp_busy_poll(fd);
 	if (rc == 0 && (opt.flags & XDP_OPTIONS_ZEROCOPY))
 		rc = restore_wakeups(fd);
