@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 #
-# deploy/systemd/penstock.service under systemd as process 1: started, stopped, restarted after
+# The units of deploy/systemd under systemd as process 1: started, stopped, restarted after
 # penstock was killed, after it hung, and after launch.sh hung.
 
 . "$(dirname "$0")/lib.sh"
