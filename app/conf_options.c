@@ -125,7 +125,7 @@ const struct ps_option ps_options[] = {
 	NUMBER("quic", "streams", GLOBAL(quic.streams), 1, 1048576, "4096",
 		"transactions of which a part is missing, per worker; 4 KB each"),
 	POWER("quic", "key_cache", GLOBAL(quic.key_cache), 16, 262144, "8192",
-		"expanded packet keys held per worker, two for each connection; 1.2 KB each"),
+		"expanded packet keys held per worker, one for each connection; 1 KB each"),
 	NUMBER("quic", "stream_window", GLOBAL(quic.stream_window), 1, 512, "512",
 		"streams that a client may have open at once"),
 	NUMBER("quic", "stream_deadline_ms", GLOBAL(quic.stream_deadline_ms), 10, 60000, "2000",

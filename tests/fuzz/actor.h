@@ -40,6 +40,7 @@ struct actor_packet {
 struct actor_stream {
 	uint16_t len;
 	bool acked, lost;
+	uint64_t lost_ns; /* when */
 	unsigned int delivered;
 };
 
