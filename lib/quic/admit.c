@@ -110,7 +110,7 @@ send_retry(struct ps_quic *q, const struct ps_datagram *dg, const struct ps_pkt_
 	uint64_t now_ns)
 {
 	struct ps_cid odcid, peer, scid = {.len = PS_OUR_CID_LEN};
-	uint8_t token[PS_TOKEN_BYTES], random[PS_OUR_CID_LEN + 13]; /* id, nonce, four bits */
+	uint8_t token[PS_TOKEN_BYTES], random[32]; /* id, nonce, four bits; whole blocks */
 	struct reply *r = reply_alloc(q, dg);
 	size_t n;
 

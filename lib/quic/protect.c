@@ -486,19 +486,23 @@ ps_random(void *p, size_t len)
 	}
 }
 
+static inline __m128i
+random_block(struct ps_protect *p)
+{
+	return ps_aes_encrypt(&p->random, _mm_set_epi64x(0, (long long)p->random_count++));
+}
+
 void
 ps_protect_random(struct ps_protect *p, void *out, size_t len)
 {
 	uint8_t *at = out;
 
-	while (len > 0) {
-		__m128i count = _mm_set_epi64x(0, (long long)p->random_count++);
-		__m128i block = ps_aes_encrypt(&p->random, count);
-		size_t n = len < sizeof(block) ? len : sizeof(block);
+	for (; len >= sizeof(__m128i); at += sizeof(__m128i), len -= sizeof(__m128i))
+		_mm_storeu_si128((void *)at, random_block(p));
+	if (len > 0) {
+		__m128i block = random_block(p);
 
-		memcpy(at, &block, n);
-		at += n;
-		len -= n;
+		memcpy(at, &block, len);
 	}
 }
 
