@@ -48,10 +48,11 @@
 
 struct wheel {
 	uint64_t now_tick;
-	uint32_t filed;               /* connections on the wheel */
-	uint32_t head[WHEEL_BUCKETS]; /* connection slots */
-	uint64_t occupied[WHEEL_BUCKETS / 64];
+	uint32_t head[WHEEL_BUCKETS];          /* connection slots */
+	uint64_t occupied[WHEEL_BUCKETS / 64]; /* bit per bucket */
+	uint64_t words;                        /* bit per word of occupied that is not 0 */
 };
+_Static_assert(WHEEL_BUCKETS == 64 * 64, "one word of words");
 
 /* -- acknowledgements owed, ack.c -- */
 

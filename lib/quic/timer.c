@@ -30,7 +30,7 @@ bucket_insert(struct ps_quic *q, struct conn *c, uint64_t tick)
 		q->conns[c->timer_next].timer_prev = c->slot;
 	w->head[b] = c->slot;
 	w->occupied[b / 64] |= UINT64_C(1) << (b % 64);
-	w->filed++;
+	w->words |= UINT64_C(1) << (b / 64);
 }
 
 void
@@ -50,8 +50,9 @@ timer_remove(struct ps_quic *q, struct conn *c)
 		w->head[b] = c->timer_next;
 	if (w->head[b] == NONE)
 		w->occupied[b / 64] &= ~(UINT64_C(1) << (b % 64));
+	if (w->occupied[b / 64] == 0)
+		w->words &= ~(UINT64_C(1) << (b / 64));
 	c->timer_tick = PS_NEVER;
-	w->filed--;
 }
 
 /* A later deadline costs nothing: the connection stays filed and is filed again when found. */
@@ -76,22 +77,20 @@ timer_set(struct ps_quic *q, struct conn *c, uint64_t deadline_ns)
 static uint64_t
 next_tick(const struct wheel *w)
 {
-	uint32_t start = w->now_tick % WHEEL_BUCKETS;
+	uint32_t start = w->now_tick % WHEEL_BUCKETS, word = start / 64, b;
+	uint64_t bits = w->occupied[word] & ~UINT64_C(0) << (start % 64);
 
-	if (w->filed == 0)
+	if (w->words == 0)
 		return PS_NEVER;
-	for (uint32_t i = 0; i <= WHEEL_BUCKETS / 64; i++) {
-		uint32_t word = (start / 64 + i) % (WHEEL_BUCKETS / 64);
-		uint64_t bits = w->occupied[word];
+	if (bits == 0) { /* in a later word, or a lap later in this one */
+		uint32_t skip = (word + 1) % 64;
+		uint64_t later = w->words >> skip | w->words << (64 - skip) % 64;
 
-		if (i == 0)
-			bits &= ~UINT64_C(0) << (start % 64);
-		if (bits != 0) {
-			uint32_t b = word * 64 + (uint32_t)__builtin_ctzll(bits);
-			return w->now_tick + (b - start + WHEEL_BUCKETS) % WHEEL_BUCKETS;
-		}
+		word = (skip + (uint32_t)__builtin_ctzll(later)) % 64;
+		bits = w->occupied[word];
 	}
-	return PS_NEVER;
+	b = word * 64 + (uint32_t)__builtin_ctzll(bits);
+	return w->now_tick + (b - start + WHEEL_BUCKETS) % WHEEL_BUCKETS;
 }
 
 uint64_t
