@@ -13,6 +13,9 @@ __typeof__(ps_open) __wrap_ps_open;
 __typeof__(ps_seal) __wrap_ps_seal;
 __typeof__(ps_seal_small) __wrap_ps_seal_small;
 __typeof__(ps_hp_masks) __wrap_ps_hp_masks;
+__typeof__(ps_pkt_key_derive) __wrap_ps_pkt_key_derive;
+__typeof__(ps_initial_keys) __wrap_ps_initial_keys;
+__typeof__(ps_secret_update) __wrap_ps_secret_update;
 __typeof__(ps_cid_make) __wrap_ps_cid_make;
 __typeof__(ps_cid_read) __wrap_ps_cid_read;
 __typeof__(ps_token_claims) __wrap_ps_token_claims;
@@ -68,6 +71,26 @@ __wrap_ps_hp_masks(const struct ps_protect *p, const struct ps_pkt_key *const ke
 	(void)keys;
 	for (unsigned int i = 0; i < n; i++)
 		memset(masks[i], samples[i][PS_HP_SAMPLE - 1] & 0, sizeof(masks[i]));
+}
+
+void
+__wrap_ps_pkt_key_derive(struct ps_pkt_key *k, enum ps_suite suite, const uint8_t *secret)
+{
+	*k = (struct ps_pkt_key){.suite = suite, .iv = {secret[0]}};
+}
+
+void
+__wrap_ps_initial_keys(
+	struct ps_pkt_key *client, struct ps_pkt_key *server, const uint8_t *dcid, size_t dcid_len)
+{
+	*client = *server = (struct ps_pkt_key){.iv = {dcid_len > 0 ? dcid[0] : 0}};
+}
+
+void
+__wrap_ps_secret_update(enum ps_suite suite, uint8_t *secret)
+{
+	(void)suite;
+	secret[0]++;
 }
 
 void
