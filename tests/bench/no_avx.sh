@@ -11,7 +11,7 @@ command -v qemu-x86_64 >/dev/null || { echo "skip: needs qemu-x86_64; apt-get in
 on_westmere() {
 	timeout 100 qemu-x86_64 -cpu Westmere "$@" 2>&1 || { echo "fail: $* on a processor without AVX"; exit 1; }
 }
-for test in protect protect_cache protect_ids classify; do
+for test in protect protect_cache protect_ids protect_small classify; do
 	on_westmere "$build/tests/unit/test_$test"
 done
 for bench in "ingest --size 176" "feed --size 1232" "retry" "classify"; do
