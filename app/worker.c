@@ -12,6 +12,7 @@
 #include "sock_port.h"
 
 #define TICK_NS        PS_MS_NS /* heartbeats */
+#define LONG_AGO_NS    1        /* and not 0, which is a queue that was never ours */
 #define IDLE_SLEEP_NS  (20 * PS_US_NS)
 #define TX_ROUNDS      8 /* bursts that one endpoint may send in one loop */
 #define CLOSE_DROPPED  1 /* Agave's application code */
@@ -278,14 +279,34 @@ receive_handed(struct ps_worker *w, unsigned int from, uint64_t now_ns)
 /* -- the loop -- */
 
 static void
+close_all(struct ps_worker *w, uint64_t now_ns)
+{
+	for (unsigned int i = 0; i < w->n_services; i++)
+		if (w->service[i].endpoint.quic != NULL)
+			ps_quic_close_all(
+				w->service[i].endpoint.quic, CLOSE_DROPPED, "dropped", now_ns);
+}
+
+/* A yielded queue's beat is one of long ago, so that the kernel has its packets at once; and
+ * clients hear that the connections are over, or they would wait for us until their idle timeout.
+ */
+static void
 beat(struct ps_worker *w, uint64_t now_ns)
 {
+	const bool yield = atomic_load_explicit(&w->yield, memory_order_relaxed);
+	bool yielded = false;
+
 	if (w->guard != NULL)
 		ps_guard_beat(w->guard, now_ns);
-	for (unsigned int i = 0; i < w->n_ports; i++)
-		if (w->port[i].xdp != NULL &&
-			!atomic_load_explicit(&w->yield, memory_order_relaxed))
-			ps_xdp_beat(w->port[i].xdp, w->port[i].xdp_queue, now_ns);
+	for (unsigned int i = 0; i < w->n_ports; i++) {
+		if (w->port[i].xdp == NULL)
+			continue;
+		ps_xdp_beat(w->port[i].xdp, w->port[i].xdp_queue, yield ? LONG_AGO_NS : now_ns);
+		yielded = yield;
+	}
+	if (yielded && !w->yielded)
+		close_all(w, now_ns);
+	w->yielded = yielded;
 	for (unsigned int i = 0; i < w->n_services; i++)
 		ps_feed_heartbeat(&w->service[i].feed, now_ns);
 }
@@ -320,13 +341,11 @@ serve_quic(struct ps_worker *w, uint64_t now_ns)
 static void
 wind_down(struct ps_worker *w, uint64_t now_ns)
 {
+	close_all(w, now_ns);
 	for (unsigned int i = 0; i < w->n_services; i++) {
 		struct ps_quic *q = w->service[i].endpoint.quic;
 
-		if (q == NULL)
-			continue;
-		ps_quic_close_all(q, CLOSE_DROPPED, "dropped", now_ns);
-		while (transmit(w, q, now_ns) && ps_now_ns() - now_ns < AGE_OF_STOP_NS)
+		while (q != NULL && transmit(w, q, now_ns) && ps_now_ns() - now_ns < AGE_OF_STOP_NS)
 			;
 	}
 	rte_pktmbuf_free_bulk(w->spare, w->n_spare);

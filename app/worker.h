@@ -104,6 +104,7 @@ struct ps_worker {
 	struct rte_mbuf *spare[PS_TX_BURST]; /* empty frames to send from */
 	struct ps_datagram tx[PS_TX_BURST];  /* each open on the frame beside it */
 	uint64_t last_ns, tick_ns;
+	bool yielded; /* the kernel has the queues, and clients were told */
 	struct ps_worker_service service[PS_CONF_SERVICES];
 };
 
