@@ -10,49 +10,17 @@ need_bed
 need_ngtcp2
 need_streamer
 
-# key_of SEED: the public key of the client with that seed, in base58.
-key_of() {
-	python3 - "$1" <<-'PYTHON'
-		import subprocess, sys
-		der = bytes.fromhex("302e020100300506032b657004220420") + int(sys.argv[1]).to_bytes(32, "little")
-		pub = subprocess.run(["openssl", "pkey", "-inform", "DER", "-pubout", "-outform", "DER"],
-		                     input=der, check=True, capture_output=True).stdout[-32:]
-		n, out = int.from_bytes(pub, "big"), ""
-		while n:
-		    n, digit = divmod(n, 58)
-		    out = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit] + out
-		print("1" * (32 - len(pub.lstrip(b"\0"))) + out)
-	PYTHON
-}
-
-# order SEED: how many of the first 200 that arrived are of that client, and where half of its had come.
-order() {
-	transactions 300 --seed "$1"
-	python3 - "$TMP/transactions" "$TMP/received" <<-'PYTHON'
-		import struct, sys
-		def read(path):
-		    data, at = open(path, "rb").read(), 0
-		    while at < len(data):
-		        n = struct.unpack_from("<I", data, at)[0]
-		        yield data[at + 4:at + 4 + n]
-		        at += 4 + n
-		mine = set(read(sys.argv[1]))
-		at = [i for i, t in enumerate(read(sys.argv[2])) if t in mine]
-		print(sum(i < 200 for i in at), at[len(at) // 2])
-	PYTHON
-}
-
 has_read_all() { [ "$(received 300 --seed 11 | cut -d' ' -f1)" = 0 ] \
 	&& [ "$(received 300 --seed 12 | cut -d' ' -f1)" = 0 ]; }
 
 start_served
-printf 'staked_map_id:\n  %s: 9\n' "$(key_of 11)" >"$TMP/stakes"
+printf 'staked_map_id:\n  %s: 9\n' "$(seed_key 11)" >"$TMP/stakes"
 start_bridge "stakes = $TMP/stakes" "max_age_ms = 0" "connections = 1" "streams = 16"
 wait_for 10 bridge_has feeds 1 || fail "the bridge does not read the feed"
 echo nonsense >"$TMP/stakes"
 kill -HUP "$BRIDGE_PID"
 wait_for 5 grep -q "stay as they were" "$TMP/bridge.log" || fail "a bad file was taken"
-printf 'staked_map_id:\n  %s: 5\n  %s: 9\n' "$(key_of 12)" "$(key_of 13)" >"$TMP/stakes"
+printf 'staked_map_id:\n  %s: 5\n  %s: 9\n' "$(seed_key 12)" "$(seed_key 13)" >"$TMP/stakes"
 kill -HUP "$BRIDGE_PID"
 wait_for 5 grep -q "2 stakes" "$TMP/bridge.log" || fail "the stakes were not read again"
 for seed in 11 12 13; do
@@ -62,9 +30,9 @@ wait_for 10 bridge_has waiting 900 || fail "the bridge does not hold: $(tail -n 
 start_streamer
 wait_for 60 has_read_all || fail "not everything arrived: $(tail -n 1 "$TMP/bridge.out")"
 end_bridge
-read -r without _ <<<"$(order 11)"
-read -r _ less <<<"$(order 12)"
-read -r most_first most <<<"$(order 13)"
+read -r without _ <<<"$(order 200 300 --seed 11)"
+read -r _ less <<<"$(order 200 300 --seed 12)"
+read -r most_first most <<<"$(order 200 300 --seed 13)"
 [ "$without" -ge 25 ] && [ "$without" -le 55 ] || fail "$without of the first 200 are of the client without stake"
 [ "$most_first" -ge 130 ] || fail "$most_first of the first 200 are of the client with the most stake"
 [ "$most" -lt "$less" ] || fail "the larger stake came later: $most, $less"

@@ -54,7 +54,9 @@ def main():
                              for n in range(int(senders))),
         **{f"p{p}_us": latency[len(latency) * p // 100] // 1000 if latency else None
            for p in (50, 90, 99)},
-        "gap_ms": gap // 1_000_000, "gap_from_ms": (gap_from - due[0]) // 1_000_000}))
+        "gap_ms": gap // 1_000_000, "gap_from_ms": (gap_from - due[0]) // 1_000_000,
+        "last": sum(i in came for i in range(max(len(due) - 100, 0), len(due)))}))
 
 
-main()
+if __name__ == "__main__":
+    main()

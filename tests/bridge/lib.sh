@@ -69,18 +69,29 @@ keypair() {
 	PYTHON
 }
 
-# public_keys KEYPAIR...: in base58, one a line
-public_keys() {
+base58() {
 	python3 - "$@" <<-'PYTHON'
-		import json, sys
-		for path in sys.argv[1:]:
-		    key, out = bytes(json.load(open(path))[32:]), ""
-		    n = int.from_bytes(key, "big")
+		import sys
+		for key in map(bytes.fromhex, sys.argv[1:]):
+		    n, out = int.from_bytes(key, "big"), ""
 		    while n:
 		        n, digit = divmod(n, 58)
 		        out = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit] + out
 		    print("1" * (32 - len(key.lstrip(b"\0"))) + out)
 	PYTHON
+}
+
+# public_keys KEYPAIR...: in base58, one a line
+public_keys() {
+	base58 $(python3 -c 'import json, sys; print(*(bytes(json.load(open(f))[32:]).hex() for f in sys.argv[1:]))' "$@")
+}
+
+# seed_key SEED: the public key of tpu_client_ngtcp2 with that seed, in base58
+seed_key() {
+	local seed
+	seed=$(python3 -c 'import sys; print(int(sys.argv[1]).to_bytes(32, "little").hex())' "$1")
+	base58 "$(xxd -r -p <<<"302e020100300506032b657004220420$seed" \
+		| openssl pkey -inform DER -pubout -outform DER | tail -c 32 | xxd -p -c 32)"
 }
 
 # make_senders N: keys with the same stake, and an address for each in the client's namespace. Sets
@@ -105,17 +116,59 @@ make_senders() {
 # with solana-tpu-client-next to the TPU port. Sets STEADY_PID.
 start_steady() {
 	transactions "$2" --seed 77
+	mv "$TMP/transactions" "$TMP/steady.transactions"
 	spawn steady in_client_exec "$STEADY" --to "$SERVER_ADDR:$TPU_PORT" --from 10.77.0.100 "${SENDERS[@]}" \
-		--rate "$1" --count "$2" --from-file "$TMP/transactions" --log "$TMP/steady.stamps" "${@:3}"
+		--rate "$1" --count "$2" --from-file "$TMP/steady.transactions" --log "$TMP/steady.stamps" "${@:3}"
 	STEADY_PID=$PID
 }
 
 # arrivals [SKIP_S]: what became of them, in $TMP/arrivals.out
 arrivals() {
-	python3 "$BRIDGE_DIR/arrivals.py" "$TMP/transactions" "$TMP/steady.stamps" "$TMP/received" \
+	python3 "$BRIDGE_DIR/arrivals.py" "$TMP/steady.transactions" "$TMP/steady.stamps" "$TMP/received" \
 		$((${#SENDERS[@]} / 2)) "$@" >"$TMP/arrivals.out" || fail "the arrivals cannot be told"
 }
 arrival() { field "$1" "$TMP/arrivals.out"; }
+
+# end_steady: all were sent. A sender that was cut off had reconnected before the last hundred of them.
+end_steady() {
+	wait "$STEADY_PID" || fail "the sender: $(tail -n 1 "$TMP/steady.log")"
+	arrivals
+	[ "$(arrival last)" = 100 ] || fail "the sender does not reach the validator any more: $(cat "$TMP/arrivals.out")"
+}
+
+monotonic_ns() { python3 -c 'import time; print(time.monotonic_ns())'; }
+
+# first_arrival NS: ms from then to when the first one of $TMP/tried came to the validator, if any did
+first_arrival() {
+	python3 - "$BRIDGE_DIR" "$TMP/tried" "$TMP/received" "$1" <<-'PYTHON'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		from arrivals import transactions, words
+		tried = set(transactions(sys.argv[2]))
+		came = [ns for t, ns in zip(transactions(sys.argv[3]), words(sys.argv[3] + ".times")) if t in tried]
+		if not came:
+		    sys.exit(1)
+		print((min(came) - int(sys.argv[4])) // 1000000)
+	PYTHON
+}
+
+# kernel_serves NS: new clients come until one has reached the validator, which is to be at most three
+# seconds after that time. Sets TOOK, in ms, and TRIED, of each client SEED:PID
+kernel_serves() {
+	local seed=100
+	TRIED=()
+	: >"$TMP/tried"
+	until TOOK=$(first_arrival "$1"); do
+		[ $seed -lt 160 ] || fail "the validator is not reached"
+		"$NGTCP2" --dump --count 5 --seed $seed >>"$TMP/tried"
+		spawn "try.$seed" in_client_exec timeout 3 "$NGTCP2" --host "$SERVER_ADDR" --port $TPU_PORT --count 5 \
+			--seed $seed --timeout 2
+		TRIED+=("$seed:$PID")
+		seed=$((seed + 1))
+		sleep 0.2
+	done
+	[ "$TOOK" -le 3000 ] || fail "the kernel served after $TOOK ms"
+}
 
 # open_ways: for start_flood: addresses for the clients of the flood, and a way back for all answers.
 open_ways() {
@@ -176,15 +229,25 @@ start_streamer() {
 # received COUNT [ARGS...]: prints of these transactions "MISSING REPEATED FOREIGN" in $TMP/received
 received() {
 	transactions "$@"
-	python3 - "$TMP/transactions" "$TMP/received" <<-'PYTHON'
-		import collections, struct, sys
-		def read(path):
-		    data, at = open(path, "rb").read(), 0
-		    while at < len(data):
-		        n = struct.unpack_from("<I", data, at)[0]
-		        yield data[at + 4:at + 4 + n]
-		        at += 4 + n
-		sent, got = set(read(sys.argv[1])), collections.Counter(read(sys.argv[2]))
+	python3 - "$BRIDGE_DIR" "$TMP/transactions" "$TMP/received" <<-'PYTHON'
+		import collections, sys
+		sys.path.insert(0, sys.argv[1])
+		from arrivals import transactions
+		sent, got = set(transactions(sys.argv[2])), collections.Counter(transactions(sys.argv[3]))
 		print(len(sent - got.keys()), sum(n - 1 for n in got.values()), len(got.keys() - sent))
+	PYTHON
+}
+
+# order FIRST COUNT [ARGS...]: how many of the FIRST that arrived are of these transactions, and behind
+# how many half of these had come.
+order() {
+	transactions "${@:2}"
+	python3 - "$BRIDGE_DIR" "$TMP/transactions" "$TMP/received" "$1" <<-'PYTHON'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		from arrivals import transactions
+		mine = set(transactions(sys.argv[2]))
+		at = [i for i, t in enumerate(transactions(sys.argv[3])) if t in mine]
+		print(sum(i < int(sys.argv[4]) for i in at), at[len(at) // 2])
 	PYTHON
 }
