@@ -4,21 +4,24 @@
 #
 # The same senders into the same validator (solana-streamer, built as it is for validators) by two ways,
 # in turn: straight to its port through the kernel, and through Penstock on AF_XDP, feed and bridge.
-#   flood    20 senders with stake connect and send under a flood of forged Initials and of clients that
-#            come and go: the share of their transactions that arrives, and the processor that it takes
+#   flood    20 senders with stake send under a flood of forged Initials and of clients that come and go,
+#            which began two seconds before them, or two seconds after (early): the share of their
+#            transactions that arrives, and the processor that it takes
 #   latency  4 senders without a flood: from the sender's library to the thread behind solana-streamer
 # Prints a table for the documentation, then every run. Exit code 0 when all was measured.
 
-usage="usage: tests/bench/bridge.sh flood|latency [--rounds N] [--seconds N] [--levels LIST]
-  --levels  flood: SPOOFED/CHURN a second, comma-separated (0/0,1000/50,5000/200)
-            latency: transactions a second, comma-separated (1000,5000)"
-mode=${1:-} rounds=3 seconds=8 levels=
+usage="usage: tests/bench/bridge.sh flood|latency [--rounds N] [--seconds N] [--levels LIST] [--receive-mb N]
+  --levels  flood: SPOOFED/CHURN a second, comma-separated (0/0,1000/50,5000/200,20000/200,5000/200/early)
+            latency: transactions a second, comma-separated (1000,5000)
+  --receive-mb  buffer of the validator's socket (128, as operators are told to set it; 0: the kernel's)"
+mode=${1:-} rounds=3 seconds=8 levels= receive_mb=128
 shift
 while [ $# -gt 0 ]; do
 	case $1 in
-	--rounds | --seconds | --levels)
+	--rounds | --seconds | --levels | --receive-mb)
 		[ $# -ge 2 ] || { echo "$usage" >&2; exit 2; }
-		declare "${1#--}=$2"
+		name=${1#--}
+		declare "${name/-/_}=$2"
 		shift
 		;;
 	*) echo "$usage" >&2; exit 2 ;;
@@ -27,7 +30,7 @@ while [ $# -gt 0 ]; do
 done
 RATE=200 # of all senders of the flood together
 case $mode in
-flood) n=20 levels=${levels:-0/0,1000/50,5000/200} ;;
+flood) n=20 levels=${levels:-0/0,1000/50,5000/200,20000/200,5000/200/early} ;;
 latency) n=4 levels=${levels:-1000,5000} ;;
 *) echo "$usage" >&2; exit 2 ;;
 esac
@@ -60,7 +63,7 @@ serve() {
 	SERVING=()
 	rm -rf "$TMP/received" "$TMP/received.times" "$FEEDS" "$TMP/bridge.out"
 	VALIDATOR=0.0.0.0:$TPU_PORT
-	start_streamer "${STAKED[@]}" --staked "$TMP/key.json" 1000000000000
+	start_streamer "${STAKED[@]}" --staked "$TMP/key.json" 1000000000000 --receive-mb $receive_mb
 	[ "$1" = penstock ] || return
 	start_penstock "$TMP/penstock.ini" -o feed.group=nogroup -- --no-pci
 	VALIDATOR=127.0.0.1:$TPU_PORT
@@ -69,29 +72,36 @@ serve() {
 	SERVING=("$BRIDGE_PID" "$PENSTOCK_PID")
 }
 
+# flood_of SPOOFED CHURN: in the background, unless there is none
+flood_of() {
+	echo '{}' >"$TMP/flood.out"
+	FLOOD_PID=
+	[ "$1" = 0 ] || start_flood $((seconds + 7)) "$1" "$2"
+}
+
 # arm WAY LEVEL: one run, a line of JSON in $TMP/arms
 arm() {
-	local way=$1 level=$2 rate=$RATE skip=0 front validator began flood=
-	[ "$mode" = flood ] || rate=$level skip=1
+	local way=$1 level=$2 rate=$RATE skip=0 spoofed churn when front validator began
+	IFS=/ read -r spoofed churn when <<<"$level"
+	[ "$mode" = flood ] || rate=$level skip=1 spoofed=0
 	serve "$way"
-	if [ "$mode" = flood ] && [ "$level" != 0/0 ]; then
-		start_flood $((seconds + 7)) "${level%/*}" "${level#*/}"
-		flood=$FLOOD_PID
-		sleep 2
-	fi
 	front=$(cpu_ms "${SERVING[@]}") validator=$(cpu_ms "$STREAMER_PID") began=$(date +%s%N)
-	start_steady "$rate" $((rate * seconds)) --linger 5
+	if [ "$when" = early ]; then
+		start_steady "$rate" $((rate * seconds)) --linger 5
+		sleep 2
+		flood_of "$spoofed" "$churn"
+	else
+		flood_of "$spoofed" "$churn"
+		sleep 2
+		start_steady "$rate" $((rate * seconds)) --linger 5
+	fi
 	wait "$STEADY_PID" || fail "the senders: $(tail -n 1 "$TMP/steady.log")"
 	front=$(($(cpu_ms "${SERVING[@]}") - front)) validator=$(($(cpu_ms "$STREAMER_PID") - validator))
 	began=$((($(date +%s%N) - began) / 1000000))
-	echo '{}' >"$TMP/flood.json"
-	if [ -n "$flood" ]; then
-		wait "$flood" || fail "the flood: $(tail -n 1 "$TMP/flood.log")"
-		cp "$TMP/flood.out" "$TMP/flood.json"
-	fi
+	[ -z "$FLOOD_PID" ] || wait "$FLOOD_PID" || fail "the flood: $(tail -n 1 "$TMP/flood.log")"
 	stop "${SERVING[@]}" "$STREAMER_PID"
 	arrivals $skip
-	python3 - "$way" "$level" $front $validator $began "$TMP/arrivals.out" "$TMP/flood.json" \
+	python3 - "$way" "$level" $front $validator $began "$TMP/arrivals.out" "$TMP/flood.out" \
 		>>"$TMP/arms" <<-'PY' || fail "no figures of $way at $level"
 		import json, sys
 		way, level, front, validator, ms = sys.argv[1:3] + [int(a) for a in sys.argv[3:6]]
@@ -122,8 +132,8 @@ def cells(level, way):
     if mode == "latency":
         return f"| {int(level):,} | {name} | " + " | ".join(f"{of(lambda r: r[p]) / 1000:.2f}" for p in ("p50_us", "p90_us", "p99_us")) \
             + f" | {100 * of(lambda r: r['arrived'] / r['sent']):.2f} % | {cpu}"
-    spoofed, churn = (int(n) for n in level.split("/"))
-    flood = f"{spoofed:,} forged, {churn:,} coming and going" if spoofed + churn > 0 else "none"
+    spoofed, churn, *early = level.split("/")
+    flood = "none" if spoofed == "0" else f"{int(spoofed):,} forged, {int(churn):,} coming and going" + (", senders were there before" if early else "")
     return f"| {flood} | {name} | {100 * of(lambda r: r['in_time'] / r['sent']):.1f} % | {100 * of(lambda r: r['arrived'] / r['sent']):.1f} %" \
         f" | {of(lambda r: r['senders_whole']):.0f} | {cpu}"
 if mode == "latency":

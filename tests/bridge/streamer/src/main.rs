@@ -5,10 +5,12 @@
 //! service, and behind it a writer in place of signature verification.
 //!
 //! usage: tpu_streamer ADDR:PORT OUT [--staked KEYPAIR LAMPORTS]... [--streams-per-ms N]
+//!        [--receive-mb N]
 //!
 //! Appends each transaction to OUT, after its length as u32 in little endian, and to OUT.times when
 //! it came, as u64 in little endian, ns of CLOCK_MONOTONIC. --streams-per-ms is the validator's
-//! --tpu-max-streams-per-ms. Ends on SIGKILL.
+//! --tpu-max-streams-per-ms, --receive-mb what sysctl net.core.rmem_default gives its sockets. Ends on
+//! SIGKILL.
 
 use solana_keypair::read_keypair_file;
 use solana_keypair::Keypair;
@@ -21,6 +23,7 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::net::UdpSocket;
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, RwLock};
 use tokio_util::sync::CancellationToken;
 
@@ -29,10 +32,11 @@ type Failure = Box<dyn std::error::Error>;
 struct Options {
     stakes: HashMap<Pubkey, u64>,
     qos: SwQosConfig,
+    receive_mb: i32,
 }
 
 fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Failure> {
-    let mut o = Options { stakes: HashMap::new(), qos: SwQosConfig::default() };
+    let mut o = Options { stakes: HashMap::new(), qos: SwQosConfig::default(), receive_mb: 0 };
     while let Some(option) = args.next() {
         let value = args.next().ok_or("an option without value")?;
         match option.as_str() {
@@ -41,6 +45,7 @@ fn options(mut args: impl Iterator<Item = String>) -> Result<Options, Failure> {
                 o.stakes.insert(read_keypair_file(value)?.pubkey(), lamports);
             }
             "--streams-per-ms" => o.qos.max_streams_per_ms = value.parse()?,
+            "--receive-mb" => o.receive_mb = value.parse()?,
             _ => return Err(format!("unknown option {option}").into()),
         }
     }
@@ -54,6 +59,26 @@ fn monotonic_ns() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
+/// With root's option, since the limit is the whole machine's; the kernel doubles what it is given.
+fn set_receive_buffer(socket: &UdpSocket, mb: i32) -> std::io::Result<()> {
+    let bytes = mb << 19;
+    // SAFETY: bytes is valid for the call, and its size is what is said.
+    let rc = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVBUFFORCE,
+            (&raw const bytes).cast(),
+            size_of_val(&bytes) as libc::socklen_t,
+        )
+    };
+    if rc == 0 {
+        Ok(())
+    } else {
+        Err(std::io::Error::last_os_error())
+    }
+}
+
 fn append(path: &str) -> std::io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
@@ -65,11 +90,15 @@ fn main() -> Result<(), Failure> {
     let o = options(args)?;
     let staked = StakedNodes::new(Arc::new(HashMap::new()), o.stakes);
     let (mut times, mut out) = (append(&format!("{out}.times"))?, append(&out)?);
+    let socket = UdpSocket::bind(&bind)?;
+    if o.receive_mb > 0 {
+        set_receive_buffer(&socket, o.receive_mb)?;
+    }
     let (sender, receiver) = crossbeam_channel::bounded(1024);
     let _server = spawn_stake_weighted_qos_server(
         "tpuStreamer",
         "tpu_streamer",
-        [UdpSocket::bind(&bind)?.into()],
+        [socket.into()],
         &Keypair::new(),
         sender,
         Arc::new(RwLock::new(staked)),
