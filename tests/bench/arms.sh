@@ -24,63 +24,26 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-. "$(dirname "$0")/../netns/lib.sh"
-need_bed
-SINK=$BUILD/tests/bench/feed_sink
-[ -x "$SINK" ] || skip "$SINK is not built; ninja -C $BUILD"
-[ "$(nproc)" -ge 2 ] || skip "needs two processors: one for the worker, one for the load"
-make_bed
-# or what kernel sockets send has half-made checksums
-in_server ethtool -K srv tx off >/dev/null || skip "ethtool -K srv tx off fails here"
-write_conf "$TMP/penstock.ini"
-client_wire echo $SERVER_ADDR || fail "no answer to an ICMP echo"
+. "$(dirname "$0")/lib.sh"
+bench_bed
 service=tpu port=8009
 [ -z "$udp" ] || service=udp port=8001
 
-# ticks FIELD: of the program's threads, 14 user and 15 system, in 10 ms
-ticks() { awk -v f="$1" '{ s += $f } END { print s + 0 }' /proc/"$PENSTOCK_PID"/task/*/stat; }
-softirq() { awk '$1 == "cpu" { print $8 }' /proc/stat; }
-is_up() { alive "$PENSTOCK_PID" && "$PENSTOCK" top --once --json --name "$INSTANCE" >/dev/null 2>&1; }
-
-memif() { echo "--vdev=net_memif0,role=$1,id=0,socket=$TMP/memif.sock,socket-abstract=no"; }
-
-# load ARGS... -- EAL ARGS
-load() {
-	in_client timeout $((seconds + 60)) "$PENSTOCK" load --from $CLIENT_ADDR:4433 --to "$SERVER_ADDR:$port" $udp \
-		--rate "$rate" --seconds "$seconds" --conns "$conns" --size "$size" --json -l 0 \
-		-o penstock.name=load-$INSTANCE -o penstock.memory=no-huge "$@" >"$TMP/load.out" 2>"$TMP/load.log" \
-		|| fail "penstock load: $(tail -n 1 "$TMP/load.log")"
-}
-
-# idle_rounds: of the worker so far
-idle_rounds() { echo $(($(top_value loops) - $(top_value busy_loops))); }
-
 # arm NAME: one measurement, a line of JSON in $TMP/arms
 arm() {
-	local run=() mine=() user system soft idle idle_user idle_system idle_before
-	case $1 in
-	socket) run=(-o port.net.path=socket -- --no-pci) mine=(--port cli -- --no-pci) ;;
-	af_xdp) run=(-o port.net.path=af_xdp -o port.net.zero_copy=off -- --no-pci) mine=(--port cli -- --no-pci) ;;
-	memif) run=(--port net_memif0 -- --no-pci "$(memif server)") mine=(--port net_memif0 --mac 02:00:00:00:00:01 -- --no-pci "$(memif client)") ;;
-	esac
-	rm -rf "$FEEDS"
-	spawn penstock in_server_exec "$PENSTOCK" run -c "$TMP/penstock.ini" -l 1 -o feed.size_mb=64 \
-		-o quic.source_per_min=0 "${run[@]}"
-	PENSTOCK_PID=$PID
-	wait_for 15 is_up || fail "penstock does not start for $1"
-	spawn sink "$SINK" "$FEEDS/$service.0"
-	local sink=$PID
+	local user system soft idle idle_user idle_system idle_before
+	serve "$1"
 	idle_before=$(idle_rounds) idle_user=$(ticks 14) idle_system=$(ticks 15)
 	sleep 2
 	idle=$(($(idle_rounds) - idle_before)) idle_user=$(($(ticks 14) - idle_user)) idle_system=$(($(ticks 15) - idle_system))
 	idle_before=$(idle_rounds) user=$(ticks 14) system=$(ticks 15) soft=$(softirq)
-	load "${mine[@]}"
+	load --to "$SERVER_ADDR:$port" $udp --rate "$rate" --seconds "$seconds" --conns "$conns" --size "$size"
 	user=$(($(ticks 14) - user)) system=$(($(ticks 15) - system)) soft=$(($(softirq) - soft))
 	local idle_loaded=$(($(idle_rounds) - idle_before)) packets
 	sleep 0.5
 	packets=$(top_value "${service}_datagrams")
-	stop "$sink" "$PENSTOCK_PID"
-	python3 - "$1" "$packets" $user $system $soft $idle $idle_user $idle_system $idle_loaded "$TMP/load.out" "$TMP/sink.out" \
+	serve_no_more
+	python3 - "$1" "$packets" $user $system $soft $idle $idle_user $idle_system $idle_loaded "$TMP/load.out" "$TMP/sink_$service.out" \
 		>>"$TMP/arms" <<'PY' || fail "no figures of $1"
 import json, sys
 arm, packets, user, system, soft, idle, idle_user, idle_system, idle_loaded = sys.argv[1], *map(int, sys.argv[2:10])
