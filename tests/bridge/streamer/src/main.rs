@@ -29,6 +29,9 @@ use tokio_util::sync::CancellationToken;
 
 type Failure = Box<dyn std::error::Error>;
 
+/// Packets on the way to signature verification, as many as a validator keeps; more are dropped.
+const CHANNEL: usize = 50_000;
+
 struct Options {
     stakes: HashMap<Pubkey, u64>,
     qos: SwQosConfig,
@@ -94,7 +97,7 @@ fn main() -> Result<(), Failure> {
     if o.receive_mb > 0 {
         set_receive_buffer(&socket, o.receive_mb)?;
     }
-    let (sender, receiver) = crossbeam_channel::bounded(1024);
+    let (sender, receiver) = crossbeam_channel::bounded(CHANNEL);
     let _server = spawn_stake_weighted_qos_server(
         "tpuStreamer",
         "tpu_streamer",
