@@ -12,7 +12,7 @@
 #define ACK_PACKETS 8
 #define ACK_SOON_NS PS_MS_NS
 #define ACKS_MAX    256 /* connections served per service call */
-#define FETCH_AHEAD 4
+#define FETCH_AHEAD 12
 
 /* With two delays there are two queues, and each is in order by itself. */
 static const uint64_t delay_ns[ACK_CLASSES] = {ACK_DELAY_NS - TICK_NS, ACK_SOON_NS};
