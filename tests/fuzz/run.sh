@@ -95,7 +95,7 @@ round() {
 	local name=$1 tmp=$2 failed=0 n last edges
 	# What decides is edges, so that no time goes into weighing how rare a feature is.
 	"$(dir_of "$name")/tests/fuzz/fuzz_$name" -entropic=0 -max_total_time="$seconds" -timeout=120 \
-		-print_final_stats=1 -artifact_prefix="$build/fail-$name-" "$tmp/corpus" \
+		-print_final_stats=1 -artifact_prefix="$(dir_of "$name")/fail-$name-" "$tmp/corpus" \
 		>"$tmp/log" 2>&1 || failed=1
 	read -r n last edges < <(figures "$tmp/log")
 	echo "$name: $n executions, $edges edges, the last new one at $last"
