@@ -6,6 +6,7 @@
 #
 #   client --- QUIC --- penstock on AF_XDP --- feed --- bridge --- QUIC, loopback --- validator
 
+export PYTHONDONTWRITEBYTECODE=1 # arrivals.py is a module, too
 BRIDGE_FEEDS= # instead of those of the TPU service
 BRIDGE_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$BRIDGE_DIR/../interop/lib.sh"
