@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Penstock authors
 #
-# The validator takes 1,000 a second, less than a tenth of what comes (--tpu-max-streams-per-ms), from a
-# bridge with stake and max_age_ms = 0: what the feed holds goes in the order of stakes, what it has no
-# room for waits with its sender, and all of it arrives once.
+# The validator takes 1,000 a second (--tpu-max-streams-per-ms), far below a tenth of what the bridge
+# delivers to one that does not throttle, from a bridge with stake and max_age_ms = 0: what the feed
+# holds goes in the order of stakes, what it has no room for waits with its sender, and all of it
+# arrives once.
 
 . "$(dirname "$0")/lib.sh"
 need_bed
