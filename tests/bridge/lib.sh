@@ -15,8 +15,8 @@ VALIDATOR=127.0.0.1:9009
 STREAMER=$AGAVE_OUT/$CARGO_PROFILE/tpu_streamer
 STEADY=$AGAVE_OUT/$CARGO_PROFILE/tpu_steady
 FLOOD=$BUILD/tests/bench/quic_flood
-COUNT=5000
-[ -z "${PENSTOCK_FULL:-}" ] || COUNT=100000
+COUNT=100000
+[ -z "${PENSTOCK_QUICK:-}" ] || COUNT=5000
 
 # write_bridge_conf [LINE...]: further lines of [bridge].
 write_bridge_conf() {

@@ -185,7 +185,8 @@ on_closed(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why)
 		const struct actor_stream *s = &c->stream[i];
 
 		FUZZ_CHECK(s->acked || s->lost);
-		/* nobody may fall asleep over a stream; one that the server stopped is over before */
+		/* nobody may fall asleep over a stream; one that the server stopped is over before
+		 */
 		FUZZ_CHECK(!s->lost || s->lost_ns < actor.now_ns || !heard ||
 			   strcmp(why->reason, "idle") != 0);
 	}
