@@ -294,15 +294,16 @@ static void
 beat(struct ps_worker *w, uint64_t now_ns)
 {
 	const bool yield = atomic_load_explicit(&w->yield, memory_order_relaxed);
-	bool yielded = false;
+	bool yielded = yield;
 
 	if (w->guard != NULL)
 		ps_guard_beat(w->guard, now_ns);
 	for (unsigned int i = 0; i < w->n_ports; i++) {
-		if (w->port[i].xdp == NULL)
+		if (w->port[i].xdp == NULL) {
+			yielded = false; /* its clients still reach us, whatever they get */
 			continue;
+		}
 		ps_xdp_beat(w->port[i].xdp, w->port[i].xdp_queue, yield ? LONG_AGO_NS : now_ns);
-		yielded = yield;
 	}
 	if (yielded && !w->yielded)
 		close_all(w, now_ns);

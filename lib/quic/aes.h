@@ -136,7 +136,7 @@ ps_aes_gather(const uint8_t *const at[PS_AES_LANES])
 }
 
 /* The same with all lanes in one register. */
-PS_AES_WIDE static void
+PS_AES_WIDE static inline void
 ps_aes_encrypt_wide(const uint8_t *const key[PS_AES_LANES], const uint8_t *const in[PS_AES_LANES],
 	__m128i out[PS_AES_LANES])
 {

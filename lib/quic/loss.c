@@ -432,7 +432,6 @@ probe_level(struct ps_quic *q, struct conn *c, enum ps_level level)
 
 /* Section 6.2.4: a probe during the handshake carries what is in flight at both levels, since a
  * peer can use neither half of a lost flight without the other. */
-/* Both levels of a handshake: one is of no use without the other. */
 static void
 probe_both(struct ps_quic *q, struct conn *c, enum ps_level level)
 {

@@ -497,8 +497,8 @@ conn_send(struct ps_quic *q, struct conn *c, struct ps_datagram *out, uint64_t n
 	return true;
 }
 
-/* Acknowledgements wait until the end, so that they are sealed together: keys do not change
- * meanwhile, as nothing else is sent for their connections. */
+/* Acknowledgements wait until the end, so that they are sealed together, under the keys that they
+ * were made for. */
 static unsigned int
 conns_send(struct ps_quic *q, struct ps_datagram *const out[], unsigned int n, uint64_t now_ns)
 {
@@ -509,6 +509,10 @@ conns_send(struct ps_quic *q, struct ps_datagram *const out[], unsigned int n, u
 		struct conn *c = conn_ready_pop(q);
 
 		if (!ack_alone(c, out[i], now_ns)) {
+			if (keys_worn(c)) { /* it may change keys */
+				ps_seal_small(q->protect, ack, acks);
+				acks = 0;
+			}
 			i += conn_send(q, c, out[i], now_ns);
 			continue;
 		}
