@@ -16,6 +16,7 @@ wait_for 10 bridge_connected || fail "the bridge does not connect"
 client_sends_all "$NGTCP2" --count "$COUNT" --connections 4 --timeout 140
 wait_for 60 bridge_settled "$COUNT" || fail "the bridge holds: $(tail -n 1 "$TMP/bridge.out")"
 end_bridge
+validator_reads "$COUNT"
 stop "$STREAMER_PID"
 [ "$(received "$COUNT")" = "0 0 0" ] || fail "missing, repeated, foreign: $(received "$COUNT")"
 [ "$(bridge_value delivered) $(bridge_value lost)" = "$COUNT 0" ] \

@@ -19,6 +19,7 @@ client_sends_all "$NGTCP2" --count "$COUNT" --timeout 140
 wait "$FIRST_PID" || fail "not all streams were acknowledged: $(tail -n 1 "$TMP/first.out")"
 wait_for 60 bridge_settled $((2 * COUNT)) || fail "the bridge holds: $(tail -n 1 "$TMP/bridge.out")"
 end_bridge
+validator_reads "$COUNT"
 stop "$STREAMER_PID"
 [ "$(received "$COUNT")" = "0 0 0" ] || fail "missing, repeated, foreign: $(received "$COUNT")"
 [ "$(bridge_value delivered) $(bridge_value duplicate)" = "$COUNT $COUNT" ] \

@@ -24,6 +24,7 @@ transactions "$COUNT" --seed 32
 client_sends_all "$AGAVE" --count "$COUNT" --from-file "$TMP/transactions"
 wait_for 60 bridge_settled $((2 * COUNT)) || fail "the bridge holds: $(tail -n 1 "$TMP/bridge.out")"
 end_bridge
+validator_reads $((2 * COUNT))
 stop "$STREAMER_PID"
 [ "$(received "$COUNT" --seed 32)" = "0 0 $COUNT" ] \
 	|| fail "missing, repeated, of the first client: $(received "$COUNT" --seed 32)"

@@ -26,6 +26,7 @@ client_wire send $SERVER_ADDR 8001 100
 client_sends_all "$NGTCP2" --count 2000
 wait_for 30 bridge_settled 2100 || fail "the bridge holds: $(tail -n 1 "$TMP/bridge.out")"
 end_bridge
+validator_reads 2100
 stop "$STREAMER_PID"
 [ "$(received 2000 | cut -d' ' -f1)" = 0 ] || fail "missing, repeated, others: $(received 2000)"
 [ "$(bridge_value delivered) $(bridge_value lost)" = "2100 0" ] \

@@ -35,8 +35,7 @@ for client in "${CLIENTS[@]}"; do
 	wait "$client" || fail "a sender was cut off"
 done
 wait_for 60 bridge_settled 12000 || fail "the bridge holds: $(tail -n 1 "$TMP/bridge.out")"
-arrived() { [ "$(stat -c %s "$TMP/received.times")" -ge $((8 * 12000)) ]; }
-wait_for 60 arrived || fail "the validator read $(($(stat -c %s "$TMP/received.times") / 8)) of 12000"
+validator_reads 12000
 end_bridge
 stop "$STREAMER_PID"
 for seed in 21:1000 22:1000 23:1000 31:3000 32:3000 33:3000; do

@@ -227,6 +227,11 @@ start_streamer() {
 	wait_for 15 grep -q listening "$TMP/streamer.out" || fail "solana-streamer does not start"
 }
 
+# validator_reads N: all that it acknowledged was read, too, and it was N
+read_count() { echo $(($(stat -c %s "$TMP/received.times") / 8)); }
+has_read() { [ "$(read_count)" -ge "$1" ]; }
+validator_reads() { wait_for 60 has_read "$1" || fail "the validator read $(read_count) of $1"; }
+
 # received COUNT [ARGS...]: prints of these transactions "MISSING REPEATED FOREIGN" in $TMP/received
 received() {
 	transactions "$@"
