@@ -57,8 +57,7 @@ struct ps_bridge_link {
 	struct ps_drops drops;
 	struct ps_bridge_conn conn[PS_BRIDGE_CONNS];
 	uint32_t of_slot[2 * PS_BRIDGE_CONNS]; /* by the endpoint's slot: index in conn */
-	unsigned int n_up;
-	unsigned int n_ready; /* the first of tx, not taken by the kernel yet */
+	unsigned int n_ready;                  /* the first of tx, not taken by the kernel yet */
 	struct ps_datagram tx[PS_BRIDGE_BURST];
 	uint8_t (*tx_bytes)[PS_UDP_PAYLOAD_MAX];
 };

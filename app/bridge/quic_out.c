@@ -48,7 +48,6 @@ on_connected(void *ctx, struct ps_quic_conn_id id, const struct ps_peer *peer)
 	c->up = true;
 	c->up_ns = c->kept_ns = l->bridge->now_ns;
 	l->bridge->stats.opened++;
-	l->n_up++;
 	if (l->bridge->n_up++ == 0)
 		ps_log(PS_LOG_INFO, "connected to %s", l->bridge->conf.bridge.target);
 }
@@ -66,8 +65,6 @@ on_acked(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 	ps_bridge_delivered(l->bridge, (uint32_t)user);
 }
 
-/* With its connection, which the endpoint does not count any more and we still do, or because the
- * peer does not want this one. */
 static void
 on_lost(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 {
@@ -76,10 +73,18 @@ on_lost(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 
 	if (c != NULL)
 		c->under_way--;
-	if (ps_quic_stats(l->quic)->conns_open < l->n_up)
-		ps_bridge_lost(l->bridge, (uint32_t)user);
-	else
-		ps_bridge_rejected(l->bridge, (uint32_t)user);
+	ps_bridge_lost(l->bridge, (uint32_t)user);
+}
+
+static void
+on_stopped(void *ctx, struct ps_quic_conn_id id, uint64_t user)
+{
+	struct ps_bridge_link *l = ctx;
+	struct ps_bridge_conn *c = conn_of(l, id);
+
+	if (c != NULL)
+		c->under_way--;
+	ps_bridge_rejected(l->bridge, (uint32_t)user);
 }
 
 static void
@@ -98,7 +103,6 @@ on_closed(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why)
 	c->retry_ns = b->now_ns + c->wait_ns;
 	c->wait_ns = 2 * c->wait_ns < BACKOFF_MAX ? 2 * c->wait_ns : BACKOFF_MAX;
 	b->n_up -= was_up;
-	l->n_up -= was_up;
 	if (b->stopping)
 		return;
 	b->stats.failed++;
@@ -149,7 +153,8 @@ open_endpoint(struct ps_bridge_link *l, const uint8_t seed[32], struct ps_err *e
 	c.server = false;
 	c.idle_timeout_ms = IDLE_MS;
 	c.datagram_bytes = datagram_bytes(l->fd);
-	c.events = (struct ps_quic_events){l, on_connected, on_acked, on_lost, on_closed};
+	c.events =
+		(struct ps_quic_events){l, on_connected, on_acked, on_lost, on_closed, on_stopped};
 	c.drops = &l->drops;
 	c.tls = l->tls = ps_tls_new(&tls, e);
 	explicit_bzero(&tls, sizeof(tls));

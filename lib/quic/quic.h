@@ -60,10 +60,11 @@ struct ps_quic_events {
 	void (*connected)(void *ctx, struct ps_quic_conn_id id, const struct ps_peer *peer);
 	/* Every byte and the end of the stream are acknowledged (client role). */
 	void (*stream_acked)(void *ctx, struct ps_quic_conn_id id, uint64_t user);
-	/* A stream given to ps_quic_send_stream() that was not acknowledged before the end, or that
-	 * the peer does not want. */
+	/* A stream given to ps_quic_send_stream() that was not acknowledged before the end. */
 	void (*stream_lost)(void *ctx, struct ps_quic_conn_id id, uint64_t user);
 	void (*closed)(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why);
+	/* A stream that the peer does not want (STOP_SENDING): stream_lost when this is NULL. */
+	void (*stream_stopped)(void *ctx, struct ps_quic_conn_id id, uint64_t user);
 };
 
 /* Where datagrams go that belong to a connection of another worker, by an id that it made. dg is as

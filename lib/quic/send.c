@@ -304,6 +304,7 @@ send_lost(struct ps_quic *q, struct conn *c, const struct sent *e)
 void
 send_stopped(struct ps_quic *q, struct conn *c, uint64_t id, uint64_t error)
 {
+	const struct ps_quic_events *e = &q->cfg.events;
 	struct tx_stream *s;
 	uint32_t i = c->send.streams;
 
@@ -318,8 +319,10 @@ send_stopped(struct ps_quic *q, struct conn *c, uint64_t id, uint64_t error)
 	q->packet.progress++;
 	ready_push(q, c, s);
 	conn_ready(q, c);
-	if (q->cfg.events.stream_lost != NULL)
-		q->cfg.events.stream_lost(q->cfg.events.ctx, conn_name(c), s->user);
+	if (e->stream_stopped != NULL)
+		e->stream_stopped(e->ctx, conn_name(c), s->user);
+	else if (e->stream_lost != NULL)
+		e->stream_lost(e->ctx, conn_name(c), s->user);
 }
 
 void

@@ -169,7 +169,13 @@ on_lost(void *ctx, struct ps_quic_conn_id id, uint64_t user)
 	(void)ctx;
 	FUZZ_CHECK(!s->acked && !s->lost);
 	s->lost = true;
-	s->lost_ns = actor.now_ns;
+}
+
+static void
+on_stopped(void *ctx, struct ps_quic_conn_id id, uint64_t user)
+{
+	on_lost(ctx, id, user);
+	client_of(id)->stream[user].stopped = true;
 }
 
 static void
@@ -187,8 +193,7 @@ on_closed(void *ctx, struct ps_quic_conn_id id, const struct ps_quic_close *why)
 		FUZZ_CHECK(s->acked || s->lost);
 		/* nobody may fall asleep over a stream; one that the server stopped is over before
 		 */
-		FUZZ_CHECK(!s->lost || s->lost_ns < actor.now_ns || !heard ||
-			   strcmp(why->reason, "idle") != 0);
+		FUZZ_CHECK(!s->lost || s->stopped || !heard || strcmp(why->reason, "idle") != 0);
 	}
 }
 
@@ -224,8 +229,8 @@ end_start(struct actor_end *e, bool server)
 	if (server)
 		c.sink = (struct ps_sink){NULL, sink_reserve, sink_data, sink_abandon, sink_room};
 	else
-		c.events =
-			(struct ps_quic_events){NULL, on_connected, on_acked, on_lost, on_closed};
+		c.events = (struct ps_quic_events){
+			NULL, on_connected, on_acked, on_lost, on_closed, on_stopped};
 	if (e->mem == NULL) {
 		size_t size = ps_quic_footprint(&l);
 

@@ -39,8 +39,7 @@ struct actor_packet {
 
 struct actor_stream {
 	uint16_t len;
-	bool acked, lost;
-	uint64_t lost_ns; /* when */
+	bool acked, lost, stopped;
 	unsigned int delivered;
 };
 

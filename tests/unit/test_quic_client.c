@@ -27,7 +27,7 @@ static uint64_t now_ns;
 static struct ps_quic_conn_id id;
 static bool connected, closed, congested;
 static struct ps_quic_close why;
-static unsigned int acked, lost, delivered;
+static unsigned int acked, lost, stopped, delivered;
 static unsigned int lose; /* so many of the client's next datagrams do not arrive */
 static uint8_t last_short[PS_UDP_PAYLOAD_MAX]; /* of the client's packets */
 static uint16_t last_short_len;
@@ -99,6 +99,13 @@ on_lost(void *ctx, struct ps_quic_conn_id which, uint64_t user)
 }
 
 static void
+on_stopped(void *ctx, struct ps_quic_conn_id which, uint64_t user)
+{
+	on_lost(ctx, which, user);
+	stopped++;
+}
+
+static void
 on_closed(void *ctx, struct ps_quic_conn_id which, const struct ps_quic_close *w)
 {
 	(void)ctx;
@@ -129,8 +136,8 @@ end_new(struct end *e, bool is_server)
 	if (is_server)
 		c.sink = (struct ps_sink){NULL, reserve, data, abandon, room};
 	else
-		c.events =
-			(struct ps_quic_events){NULL, on_connected, on_acked, on_lost, on_closed};
+		c.events = (struct ps_quic_events){
+			NULL, on_connected, on_acked, on_lost, on_closed, on_stopped};
 	e->tls = c.tls = ps_tls_new(&tc, &err);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(e->tls);
 	e->mem = aligned_alloc(64, ps_quic_footprint(&l));
@@ -188,7 +195,7 @@ start(void)
 {
 	now_ns = 1000 * PS_SEC_NS;
 	connected = closed = congested = false;
-	acked = lost = delivered = lose = 0;
+	acked = lost = stopped = delivered = lose = 0;
 	memset(&server, 0, sizeof(server));
 	memset(&client, 0, sizeof(client));
 	end_new(&server, true);
@@ -387,6 +394,7 @@ test_stopped_stream_is_reset(void)
 		give_up_stream();
 		before = unwanted();
 		CU_ASSERT_EQUAL(lost, 1);
+		CU_ASSERT_EQUAL(stopped, 1);
 		lose = reset_lost;
 		run(10 * PS_SEC_NS);
 		CU_ASSERT_EQUAL(lost, 1);
@@ -449,6 +457,20 @@ test_stop_in_every_state(void)
 	stop();
 }
 
+/* One that ends with its connection was not stopped. */
+static void
+test_lost_is_not_stopped(void)
+{
+	start();
+	send_streams(2);
+	stop_sending(2, 9);
+	ps_quic_close(client.q, id, 0, "", now_ns);
+	run(10 * PS_SEC_NS);
+	CU_ASSERT_EQUAL(lost, 2);
+	CU_ASSERT_EQUAL(stopped, 1);
+	stop();
+}
+
 /* What is not sent does not count against the connection's window. */
 static void
 test_stop_gives_credit_back(void)
@@ -489,6 +511,7 @@ static CU_TestInfo tests[] = {
 	{"congestion marks make the window smaller", test_congestion_marks},
 	{"a stream that the server stops is reset", test_stopped_stream_is_reset},
 	{"STOP_SENDING in every state of a stream", test_stop_in_every_state},
+	{"a stream that ends with its connection is lost", test_lost_is_not_stopped},
 	{"what is not sent costs no credit", test_stop_gives_credit_back},
 	{"long and slow", test_long_and_slow},
 	{"keep alive", test_keep_alive},
