@@ -161,6 +161,17 @@ raw_established(struct raw_server *s)
 	return p;
 }
 
+struct raw_peer *
+raw_quiet(struct raw_server *s)
+{
+	struct raw_peer *p = raw_established(s);
+
+	raw_ack(p, PS_LEVEL_APP);
+	raw_run(s, 100 * PS_MS_NS);
+	raw_peer_clear(p);
+	return p;
+}
+
 size_t
 raw_packet(struct raw_peer *p, enum ps_level level, const void *frames, size_t len,
 	const struct raw_how *how, uint8_t *buf)

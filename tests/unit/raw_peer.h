@@ -160,6 +160,8 @@ void raw_flush(struct raw_peer *p, size_t chunk);
 bool raw_handshake(struct raw_peer *p);
 /* Server with defaults and one peer whose handshake is done, acknowledged and cleared. */
 struct raw_peer *raw_established(struct raw_server *s);
+/* The same, and all that the server has to say at the start is said and acknowledged. */
+struct raw_peer *raw_quiet(struct raw_server *s);
 
 /* Builds a packet in buf (PS_UDP_PAYLOAD_MAX bytes); returns its size. */
 size_t raw_packet(struct raw_peer *p, enum ps_level level, const void *frames, size_t len,
