@@ -10,7 +10,7 @@ need_bed
 need_ngtcp2
 need_aioquic
 start_served
-spawn stopper in_server_exec "$AIOQUIC_VENV/bin/python3" "$BRIDGE_DIR/stopper.py" 9009
+spawn stopper in_server_exec "$AIOQUIC_VENV/bin/python3" -B "$INTEROP_DIR/aioquic/stopper.py" 9009
 STOPPER=$PID
 wait_for 20 test -s "$TMP/stopper.out" || fail "the validator does not start"
 start_bridge "max_age_ms = 0" "connections = 2"

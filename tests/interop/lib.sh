@@ -73,7 +73,7 @@ need_aioquic() {
 		log=$("$AIOQUIC_VENV/bin/pip" install -q -r "$INTEROP_DIR/aioquic/requirements.txt" 2>&1) \
 			|| skip "pip cannot install aioquic: $(echo "$log" | tail -n 1)"
 	fi
-	printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$AIOQUIC_VENV/bin/python3" \
+	printf '#!/bin/sh\nexec "%s" -B "%s" "$@"\n' "$AIOQUIC_VENV/bin/python3" \
 		"$INTEROP_DIR/aioquic/client.py" >"$AIOQUIC"
 	chmod +x "$AIOQUIC"
 }

@@ -5,7 +5,6 @@ per unidirectional stream, and prints the same JSON as tpu_client_ngtcp2. Exit c
 stream was acknowledged, 1 when not, 2 for usage."""
 
 import argparse
-import datetime
 import json
 import os
 import select
@@ -20,8 +19,8 @@ from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.packet import QuicProtocolVersion
 from aioquic.tls import CipherSuite
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from certificate import certificate
 
 OPEN_STREAMS = 16  # it takes turns between them, and a stream should end soon after its first byte
 UNKNOWN_VERSION = 0x1A2A3A4A
@@ -59,15 +58,6 @@ def read_transactions(path, count):
         for _ in range(count):
             (length,) = struct.unpack("<I", f.read(4))
             yield f.read(length)
-
-
-def certificate():
-    key = ed25519.Ed25519PrivateKey.generate()
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Solana node")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    day = datetime.timedelta(days=1)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now - day, now + day)
-    return builder.sign(key, None), key
 
 
 def foreign_ticket(args):

@@ -6,26 +6,16 @@ before it acknowledges it, and goes on.  usage: stopper.py PORT
 Prints "STOPPED TAKEN" in a line each time they change. aioquic as the server."""
 
 import asyncio
-import datetime
 import sys
 
 from aioquic.asyncio import QuicConnectionProtocol, serve
 from aioquic.quic import events
 from aioquic.quic.configuration import QuicConfiguration
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ed25519
+
+from certificate import certificate
 
 ACK_DELAY_S = 0.02
 count = {"stopped": 0, "taken": 0}
-
-
-def certificate():
-    key = ed25519.Ed25519PrivateKey.generate()
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Solana node")])
-    now = datetime.datetime.now(datetime.timezone.utc)
-    day = datetime.timedelta(days=1)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now - day, now + day)
-    return builder.sign(key, None), key
 
 
 class Validator(QuicConnectionProtocol):
